@@ -1,0 +1,53 @@
+# Two commands: `make demo` and `make test`. Each sets up what it needs.
+SHELL := /bin/bash
+VENV ?= .venv
+PY := $(VENV)/bin/python
+# The first of these that runs and is 3.11 or later; set PYTHON to choose another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
+
+.PHONY: help demo test lint format types layers unit bench clean setup setup-dev lock
+
+help:            ## what can be done here
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## ?/  make \1\t/' | expand -t 20
+
+demo: setup      ## a good candidate is promoted, a bad one is aborted, live in the terminal
+	@$(PY) -m sluicegate.console.main demo
+
+test: lint types layers unit  ## everything that CI runs
+
+lint: setup-dev  ## style
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+format: setup-dev
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+types: setup-dev ## mypy strict
+	$(VENV)/bin/mypy
+
+layers: setup-dev ## who may import whom
+	$(VENV)/bin/lint-imports
+
+unit: setup-dev  ## all tests, in parallel, with coverage
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
+
+bench: setup-dev ## one machine-readable run of every benchmark
+	$(PY) -m benchmarks.run
+
+setup: $(VENV)/.base-done
+setup-dev: $(VENV)/.dev-done
+
+$(VENV)/.base-done: requirements/base.lock pyproject.toml
+	@PYTHON=$(PYTHON) VENV=$(VENV) bash requirements/install.sh base
+
+$(VENV)/.dev-done: requirements/dev.lock pyproject.toml
+	@PYTHON=$(PYTHON) VENV=$(VENV) bash requirements/install.sh dev
+
+lock:            ## rewrite the lock files
+	requirements/compile.sh
+
+clean:           ## remove what was built
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

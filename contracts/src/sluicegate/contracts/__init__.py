@@ -1,0 +1,1 @@
+"""The vocabulary: resource models, stages, verdicts, evidence types, errors, and contract verification."""

@@ -1,0 +1,1 @@
+"""The one place that touches the host's clock and randomness."""

@@ -1,0 +1,46 @@
+"""The resources of group sluicegate.io, as frozen pydantic models."""
+
+from dataclasses import dataclass
+
+from sluicegate.contracts.resources.base import Resource
+from sluicegate.contracts.resources.component import AgentComponent
+from sluicegate.contracts.resources.decision import Decision
+from sluicegate.contracts.resources.revision import WorkflowRevision
+from sluicegate.contracts.resources.rollout import WorkflowRollout
+from sluicegate.contracts.resources.workflow import AgentWorkflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind and its names."""
+
+    model: type[Resource]
+    plural: str
+    short: str
+    applied_by_people: bool
+
+    @property
+    def name(self) -> str:
+        """PascalCase."""
+        return self.model.__name__
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(model=AgentWorkflow, plural="agentworkflows", short="awf", applied_by_people=True),
+        Kind(model=WorkflowRevision, plural="workflowrevisions", short="awr", applied_by_people=False),
+        Kind(model=WorkflowRollout, plural="workflowrollouts", short="aro", applied_by_people=False),
+        Kind(model=Decision, plural="decisions", short="dec", applied_by_people=True),
+        Kind(model=AgentComponent, plural="agentcomponents", short="acp", applied_by_people=True),
+    )
+}
+
+
+def kind_of(word: str) -> Kind | None:
+    """The kind that a person means by `word`: its name, singular, plural or short name, any case."""
+    wanted = word.lower()
+    for kind in KINDS.values():
+        if wanted in {kind.name.lower(), kind.plural, kind.short}:
+            return kind
+    return None

@@ -1,0 +1,77 @@
+"""The routing plan: all that a gateway needs to know about one workflow."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sluicegate.contracts.stages import Stage
+
+
+class TrafficMode(StrEnum):
+    """What happens to a unit inside the candidate's share."""
+
+    STABLE_ONLY = "StableOnly"
+    MIRROR = "Mirror"  # stable answers; the candidate runs on a copy
+    SPLIT = "Split"  # the candidate answers
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A fraction of traffic; exact, never a float."""
+
+    numerator: int
+    denominator: int = 1
+
+    def __float__(self) -> float:
+        """As a number in [0, 1]."""
+        return self.numerator / self.denominator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionBody:
+    """A runnable revision: `spec` is the AgentWorkflow spec as JSON, whose digest is `digest`."""
+
+    name: str
+    digest: str
+    version: str
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorBudget:
+    """What mirrors may use, per worker; beyond it they are dropped and counted.
+
+    max_concurrency: mirrored arms at a time. max_seconds_per_minute: component time. max_cost_per_hour: in
+    the unit that components report as usage.cost; None: no limit.
+    """
+
+    max_concurrency: int = 32
+    max_seconds_per_minute: float | None = None
+    max_cost_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutePlan:
+    """Made by `rollout.routing`, applied by gateways, never edited by hand.
+
+    version grows with every change of content. lease_until: until when the candidate may get traffic
+    without the control plane; a gateway that sees it passed serves stable only. control: share of the
+    mirrored units for which stable runs a second time.
+    """
+
+    namespace: str
+    workflow: str
+    version: int
+    stable: RevisionBody
+    candidate: RevisionBody | None = None
+    rollout: str | None = None
+    stage: Stage | None = None
+    attempt: int = 0
+    mode: TrafficMode = TrafficMode.STABLE_ONLY
+    share: Share = Share(0, 1)  # noqa: RUF009 - immutable
+    control: Share = Share(0, 1)  # noqa: RUF009 - immutable
+    salt: str = ""
+    lease_until: datetime | None = None
+    mirror_budget: MirrorBudget = MirrorBudget()  # noqa: RUF009 - immutable
+    outcome_window_seconds: float = 0.0

@@ -1,0 +1,1 @@
+"""Run records: spool, ingester, SQLite store, evidence sequence, retention, redaction."""

@@ -1,0 +1,1 @@
+"""Evidence mathematics and metrics: anytime-valid tests, folds over observations, the Prometheus exporter."""
