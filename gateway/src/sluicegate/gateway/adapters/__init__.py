@@ -1,0 +1,1 @@
+"""HTTP clients of the data plane, one file per library."""

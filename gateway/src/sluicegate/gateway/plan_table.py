@@ -1,0 +1,208 @@
+"""The routing plans of local mode: one SQLite file, written by the operator, read by every gateway worker.
+
+A plan's version never falls; renewing a lease keeps the version. `generation` moves with every write of a
+plan or lease and with nothing else, so a worker finds out by one small read that it has something to do.
+Readers never wait for the writer (WAL), and a writer in a worker gives up at once instead of waiting.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import orjson
+
+from sluicegate.contracts.errors import Unavailable
+from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.stages import Stage
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS plans (
+  namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL, lease_until TEXT, body BLOB NOT NULL,
+  PRIMARY KEY (namespace, workflow)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS workers (worker TEXT PRIMARY KEY, seen_at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS acks (
+  worker TEXT NOT NULL, namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL,
+  PRIMARY KEY (worker, namespace, workflow)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS generation (id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
+INSERT OR IGNORE INTO generation (id, value) VALUES (1, 0);
+PRAGMA user_version = 1;
+"""
+_UPSERT = """
+INSERT INTO plans (namespace, workflow, version, lease_until, body) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (namespace, workflow) DO UPDATE
+SET version = excluded.version, lease_until = excluded.lease_until, body = excluded.body
+WHERE excluded.version > plans.version
+   OR (excluded.version = plans.version AND (excluded.body <> plans.body OR excluded.lease_until IS NOT plans.lease_until))
+"""
+_MOVE = "UPDATE generation SET value = value + 1 WHERE id = 1"
+
+
+class WorkflowKey(NamedTuple):
+    """Which workflow."""
+
+    namespace: str
+    workflow: str
+
+
+class PlanTable:
+    """The plans of one host. One object belongs to one thread.
+
+    wait_ms: how long a write waits for another writer; readers never wait. Raises Unavailable when the file
+    cannot be read or written: whoever serves traffic keeps its last plans then.
+    """
+
+    def __init__(self, path: Path, *, wait_ms: int = 5000) -> None:
+        self._path = path
+        self._wait_ms = wait_ms
+        self._connection: sqlite3.Connection | None = None
+
+    def write(self, plan: RoutePlan) -> bool:
+        """Store a plan unless a newer version is there. True: something changed."""
+        lease, body = _lease_text(plan.lease_until), orjson.dumps(plan_to_json(plan))
+        row = (plan.namespace, plan.workflow, plan.version, lease, body)
+        return self._change([(_UPSERT, row)])
+
+    def renew(self, namespace: str, workflow: str, version: int, lease_until: datetime) -> bool:
+        """Let the candidate keep its share until `lease_until`, if `version` is still the plan. True: it was."""
+        sql = "UPDATE plans SET lease_until = ? WHERE namespace = ? AND workflow = ? AND version = ?"
+        return self._change([(sql, (_lease_text(lease_until), namespace, workflow, version))])
+
+    def delete(self, namespace: str, workflow: str) -> bool:
+        """Forget a workflow and what was acknowledged of it. True: it was there."""
+        key = (namespace, workflow)
+        return self._change(
+            [
+                ("DELETE FROM plans WHERE namespace = ? AND workflow = ?", key),
+                ("DELETE FROM acks WHERE namespace = ? AND workflow = ?", key),
+            ]
+        )
+
+    def generation(self) -> int:
+        """Moves with every change of a plan or lease."""
+        return int(self._read("SELECT value FROM generation WHERE id = 1")[0][0])
+
+    def read(self, namespace: str, workflow: str) -> RoutePlan | None:
+        """One plan, or None."""
+        sql = "SELECT body, lease_until FROM plans WHERE namespace = ? AND workflow = ?"
+        rows = self._read(sql, (namespace, workflow))
+        return _plan(rows[0]) if rows else None
+
+    def read_all(self) -> tuple[RoutePlan, ...]:
+        """Every plan, in name order. A plan that cannot be decoded makes the whole read Unavailable."""
+        rows = self._read("SELECT body, lease_until FROM plans ORDER BY namespace, workflow")
+        return tuple(_plan(row) for row in rows)
+
+    def acknowledge(self, worker: str, versions: Mapping[WorkflowKey, int], at: datetime) -> None:
+        """The worker lives at `at` and serves exactly these versions from now on."""
+        changes: list[tuple[str, tuple[Any, ...]]] = [
+            ("INSERT OR REPLACE INTO workers (worker, seen_at) VALUES (?, ?)", (worker, at.isoformat())),
+            ("DELETE FROM acks WHERE worker = ?", (worker,)),
+        ]
+        sql = "INSERT INTO acks (worker, namespace, workflow, version) VALUES (?, ?, ?, ?)"
+        changes += [(sql, (worker, key[0], key[1], version)) for key, version in versions.items()]
+        self._write(changes)
+
+    def forget(self, worker: str) -> None:
+        """The worker is gone; nobody waits for it any more."""
+        self._write(
+            [
+                ("DELETE FROM workers WHERE worker = ?", (worker,)),
+                ("DELETE FROM acks WHERE worker = ?", (worker,)),
+            ]
+        )
+
+    def workers(self, *, since: datetime | None = None) -> tuple[str, ...]:
+        """Workers heard of (at or after `since`), in name order."""
+        floor = since.isoformat() if since else ""
+        return tuple(
+            row[0] for row in self._read("SELECT worker FROM workers WHERE seen_at >= ? ORDER BY 1", (floor,))
+        )
+
+    def programmed(self, namespace: str, workflow: str, *, workers: Collection[str] | None = None) -> int:
+        """The version that every worker (of `workers`, or all that were heard of) serves at least; 0: not all do."""
+        names = self.workers() if workers is None else tuple(workers)
+        sql = "SELECT worker, version FROM acks WHERE namespace = ? AND workflow = ?"
+        versions = dict(self._read(sql, (namespace, workflow)))
+        return min((versions.get(name, 0) for name in names), default=0)
+
+    def close(self) -> None:
+        """Close the file."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _read(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
+        try:
+            return self._open().execute(sql, tuple(values)).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _change(self, statements: list[tuple[str, tuple[Any, ...]]]) -> bool:
+        """Write, and move the generation when the first statement touched a row."""
+        return self._write(statements, moves=True)
+
+    def _write(self, statements: list[tuple[str, tuple[Any, ...]]], *, moves: bool = False) -> bool:
+        try:
+            with self._open() as transaction:
+                transaction.execute("BEGIN IMMEDIATE")
+                changed = [transaction.execute(sql, values).rowcount > 0 for sql, values in statements]
+                if moves and changed[0]:
+                    transaction.execute(_MOVE)
+                return changed[0]
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            connection = sqlite3.connect(self._path, timeout=self._wait_ms / 1000, isolation_level=None)
+            try:
+                if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    connection.executescript(_SCHEMA)
+                connection.execute("PRAGMA synchronous = NORMAL")
+            except sqlite3.Error:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _give_up(self, error: sqlite3.Error) -> NoReturn:
+        """Open the file anew next time: it may have been replaced or repaired."""
+        with suppress(sqlite3.Error):
+            self.close()
+        raise Unavailable(f"{self._path}: {error}", retry_after=1.0) from error
+
+
+def plan_to_json(plan: RoutePlan) -> dict[str, Any]:
+    """A plan as JSON values, without its lease (which moves without the version)."""
+    data = asdict(plan)
+    del data["lease_until"]
+    return data
+
+
+def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePlan:
+    """The inverse of `plan_to_json`."""
+    values = dict(data)
+    candidate = values["candidate"]
+    values["stable"] = RevisionBody(**values["stable"])
+    values["candidate"] = RevisionBody(**candidate) if candidate is not None else None
+    values["stage"] = Stage(values["stage"]) if values["stage"] is not None else None
+    values["mode"] = TrafficMode(values["mode"])
+    values["share"], values["control"] = Share(**values["share"]), Share(**values["control"])
+    values["mirror_budget"] = MirrorBudget(**values["mirror_budget"])
+    return RoutePlan(**values, lease_until=datetime.fromisoformat(lease_until) if lease_until else None)
+
+
+def _lease_text(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
+
+
+def _plan(row: tuple[bytes, str | None]) -> RoutePlan:
+    try:
+        return plan_from_json(orjson.loads(row[0]), row[1])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unavailable(f"a plan cannot be decoded: {error!r}") from error

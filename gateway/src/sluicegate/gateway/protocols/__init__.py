@@ -1,0 +1,1 @@
+"""How components are called: one file per protocol."""

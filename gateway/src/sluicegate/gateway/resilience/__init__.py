@@ -1,0 +1,1 @@
+"""Retry budgets and circuit breakers: pure state, time is a parameter."""

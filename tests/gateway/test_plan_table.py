@@ -1,0 +1,149 @@
+"""The plan table: versions never fall, leases move alone, acknowledgements count."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sluicegate.contracts.errors import Unavailable
+from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.stages import Stage
+from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+STABLE = RevisionBody(
+    name="bot-1", digest="sha256:" + "0" * 64, version="1", spec={"version": "1", "x": [1, None, "é"]}
+)
+CANDIDATE = replace(STABLE, name="bot-2", version="2")
+IDLE = RoutePlan(namespace="default", workflow="bot", version=1, stable=STABLE)
+ROLLING = RoutePlan(
+    namespace="default",
+    workflow="bot",
+    version=2,
+    stable=STABLE,
+    candidate=CANDIDATE,
+    rollout="uid-1",
+    stage=Stage.SHADOW,
+    attempt=3,
+    mode=TrafficMode.MIRROR,
+    share=Share(1, 20),
+    control=Share(1, 2),
+    salt="sha256:abc",
+    lease_until=T0,
+    mirror_budget=MirrorBudget(max_concurrency=4, max_cost_per_hour=1.5),
+    outcome_window_seconds=60.0,
+)
+KEY = WorkflowKey("default", "bot")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[PlanTable]:
+    table = PlanTable(tmp_path / "plans.db")
+    yield table
+    table.close()
+
+
+@pytest.mark.parametrize("plan", [IDLE, ROLLING])
+def test_a_plan_comes_back_as_it_was_written(table: PlanTable, plan: RoutePlan) -> None:
+    assert table.write(plan)
+    assert table.read_all() == (plan,)
+    assert table.read("default", "bot") == plan
+    assert table.read("other", "bot") is None
+
+
+def test_an_older_version_never_replaces_a_newer_one(table: PlanTable) -> None:
+    table.write(ROLLING)
+    assert not table.write(IDLE)
+    assert table.read_all() == (ROLLING,)
+
+
+def test_the_generation_moves_with_changes_only(table: PlanTable) -> None:
+    seen = [table.generation()]
+
+    def moved() -> bool:
+        seen.append(table.generation())
+        return seen[-1] > seen[-2]
+
+    table.write(ROLLING)
+    assert moved()
+    table.write(ROLLING)
+    assert not moved()
+    table.acknowledge("w0", {KEY: 2}, T0)
+    assert not moved()
+    assert table.renew("default", "bot", 2, T0 + timedelta(seconds=60))
+    assert moved()
+    assert not table.renew("default", "bot", 1, T0 + timedelta(seconds=90))
+    assert not moved()
+    assert table.delete("default", "bot")
+    assert moved()
+    assert table.read_all() == ()
+
+
+def test_a_renewed_lease_keeps_the_version(table: PlanTable) -> None:
+    later = T0 + timedelta(seconds=60)
+    table.write(ROLLING)
+    table.renew("default", "bot", 2, later)
+    assert table.read_all() == (replace(ROLLING, lease_until=later),)
+
+
+def test_programmed_is_what_the_slowest_worker_serves(table: PlanTable) -> None:
+    assert table.programmed("default", "bot") == 0
+    table.acknowledge("w0", {KEY: 2}, T0)
+    assert table.programmed("default", "bot") == 2
+    table.acknowledge("w1", {}, T0 + timedelta(seconds=9))
+    assert table.programmed("default", "bot") == 0
+    assert table.programmed("default", "bot", workers=["w0"]) == 2
+    assert table.programmed("default", "bot", workers=["w0", "never-seen"]) == 0
+    table.acknowledge("w1", {KEY: 1}, T0 + timedelta(seconds=10))
+    assert table.programmed("default", "bot") == 1
+    assert table.workers(since=T0 + timedelta(seconds=5)) == ("w1",)
+    table.forget("w1")
+    assert table.programmed("default", "bot") == 2
+    assert table.workers() == ("w0",)
+
+
+def test_two_connections_see_each_other(table: PlanTable, tmp_path: Path) -> None:
+    other = PlanTable(tmp_path / "plans.db")
+    before = other.generation()
+    table.write(IDLE)
+    assert other.generation() > before
+    assert other.read_all() == (IDLE,)
+    other.close()
+
+
+def test_a_broken_file_is_unavailable_and_recovers_when_repaired(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    path.write_bytes(b"this is not a database, and longer than one header of a hundred bytes" * 4)
+    table = PlanTable(path)
+    with pytest.raises(Unavailable, match=r"plans\.db"):
+        table.generation()
+    path.unlink()
+    table.write(IDLE)
+    assert table.read_all() == (IDLE,)
+    table.close()
+
+
+def test_a_writer_that_may_not_wait_gives_up_at_once(table: PlanTable, tmp_path: Path) -> None:
+    table.write(IDLE)
+    hasty = PlanTable(tmp_path / "plans.db", wait_ms=0)
+    assert hasty.read_all() == (IDLE,)
+    holder = sqlite3.connect(tmp_path / "plans.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="locked"):
+        hasty.acknowledge("w0", {KEY: 1}, T0)
+    assert hasty.read_all() == (IDLE,)  # reading never waits
+    holder.execute("ROLLBACK")
+    holder.close()
+    hasty.close()
+
+
+def test_a_plan_that_cannot_be_decoded_is_unavailable(table: PlanTable, tmp_path: Path) -> None:
+    table.write(IDLE)
+    with sqlite3.connect(tmp_path / "plans.db") as raw:
+        raw.execute("UPDATE plans SET body = ?", (b'{"stable": 1}',))
+    raw.close()
+    with pytest.raises(Unavailable, match="decoded"):
+        table.read_all()
