@@ -1,0 +1,152 @@
+"""What the control loop needs of the world, by need. Local mode and Kubernetes are adapters.
+
+Objects are JSON (``dict``) with camelCase keys, the way both stores speak; the loop makes them typed at
+its edge. All errors are those of ``contracts.errors``.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from sluicegate.contracts.routes import RoutePlan
+
+Json = dict[str, Any]
+
+
+class Ref(NamedTuple):
+    """An object by kind (PascalCase), namespace and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """As people write it: ``AgentWorkflow shop/support-bot``."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def ref_of(item: Mapping[str, Any]) -> Ref:
+    """The reference of an object."""
+    metadata = item["metadata"]
+    return Ref(item["kind"], metadata.get("namespace", "default"), metadata["name"])
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, in the words of a Kubernetes watch."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One committed change; `version` is the resourceVersion that it made."""
+
+    version: int
+    type: ChangeType
+    item: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Objects as of `version`; a watch from there misses nothing."""
+
+    items: tuple[Json, ...]
+    version: int
+
+
+class ResourceReader(Protocol):
+    """Reads; always the last committed state."""
+
+    async def get(self, ref: Ref) -> Json:
+        """The object, or NotFound."""
+        ...
+
+    async def listing(
+        self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """Objects of a kind, by namespace and name; all namespaces when None."""
+        ...
+
+
+class ResourceWatcher(Protocol):
+    """Changes in order."""
+
+    def watch(self, kinds: frozenset[str], after: int) -> AsyncIterator[Change]:
+        """Changes after resourceVersion `after`, for ever; watch.Expired when that is too long ago."""
+        ...
+
+
+class ResourceWriter(Protocol):
+    """Writes with optimistic concurrency: a `metadata.resourceVersion` that is not current is a Conflict.
+
+    `update` never touches status and `update_status` nothing but status; a write that changes nothing makes
+    no new resourceVersion.
+    """
+
+    async def create(self, item: Json) -> Json:
+        """The object as stored; Conflict when the name is taken."""
+        ...
+
+    async def update(self, item: Json) -> Json:
+        """Replace spec and metadata; NotFound, Conflict."""
+        ...
+
+    async def update_status(self, item: Json) -> Json:
+        """Replace status; NotFound, Conflict."""
+        ...
+
+
+class ResourceDeleter(Protocol):
+    """Deletion: marked while finalizers are left, removed with its dependents when none is."""
+
+    async def delete(self, ref: Ref, *, uid: str | None = None) -> None:
+        """NotFound when absent; Conflict when `uid` is given and differs."""
+        ...
+
+
+class ResourceStore(ResourceReader, ResourceWriter, ResourceDeleter, ResourceWatcher, Protocol):
+    """All of it; what the contract suite runs on."""
+
+
+class PlanSink(Protocol):
+    """Where routing plans go, and what the gateways say of them."""
+
+    def write(self, plan: RoutePlan) -> None:
+        """Publish the plan to the gateways."""
+        ...
+
+    def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
+        """Move the candidate's lease of plan `version`; no effect on another version."""
+        ...
+
+    def programmed(self, namespace: str, workflow: str) -> int:
+        """The plan version that every live gateway has applied; 0 when there is none."""
+        ...
+
+
+class EventSink(Protocol):
+    """Where what happened is told to people."""
+
+    def record(self, *, kind: str, reason: str, message: str, about: Ref, uid: str) -> None:
+        """`kind`: Normal or Warning. The same event again raises its count."""
+        ...
+
+
+class LoopClock(Protocol):
+    """Time of the shells. `monotonic` never goes back."""
+
+    def now(self) -> datetime:
+        """Aware UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

@@ -1,0 +1,96 @@
+"""Where local mode keeps its things, and how others find a running one. Light: the CLI imports it."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+def default_state_dir() -> Path:
+    """$SLUICEGATE_STATE_DIR, else ``~/.local/state/sluicegate``."""
+    chosen = os.environ.get("SLUICEGATE_STATE_DIR")
+    return Path(chosen) if chosen else Path.home() / ".local" / "state" / "sluicegate"
+
+
+@dataclass(frozen=True, slots=True)
+class StateDir:
+    """The layout below one folder."""
+
+    root: Path
+
+    @property
+    def socket(self) -> Path:
+        """Unix socket of the resource API."""
+        return self.root / "api.sock"
+
+    @property
+    def resources(self) -> Path:
+        """SQLite: objects, changes, events."""
+        return self.root / "resources.db"
+
+    @property
+    def plans(self) -> Path:
+        """SQLite: routing plans and what gateways acknowledged."""
+        return self.root / "plans.db"
+
+    @property
+    def lineage(self) -> Path:
+        """SQLite: runs, observations, folded evidence."""
+        return self.root / "lineage.db"
+
+    @property
+    def spool(self) -> Path:
+        """Segments that gateway workers append to."""
+        return self.root / "spool"
+
+    @property
+    def lock(self) -> Path:
+        """Held (flock) by the one running `up`; holds its pid."""
+        return self.root / "lock"
+
+    @property
+    def logs(self) -> Path:
+        """One file per process."""
+        return self.root / "logs"
+
+    @property
+    def up(self) -> Path:
+        """JSON of the running `up`: UpFile."""
+        return self.root / "up.json"
+
+    def make(self) -> None:
+        """Create what is missing; the root is for its owner only, since runs hold what users wrote."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.spool, self.logs, self.root / "workers"):
+            folder.mkdir(exist_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpFile:
+    """Facts of a running `up`, written when it is ready and removed when it stops."""
+
+    pid: int
+    gateway_host: str
+    gateway_port: int
+    metrics_port: int
+    workers: int
+    version: str
+    started_at: str
+
+    def write(self, path: Path) -> None:
+        """Replace the file in one step."""
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        draft.replace(path)
+
+
+def read_up(state: StateDir) -> UpFile | None:
+    """What the running `up` says of itself; None when there is none (the pid must be alive)."""
+    try:
+        found = UpFile(**json.loads(state.up.read_text()))
+        os.kill(found.pid, 0)
+    except (FileNotFoundError, ProcessLookupError, ValueError, TypeError):
+        return None
+    except PermissionError:  # alive, but of another user
+        return found
+    return found
