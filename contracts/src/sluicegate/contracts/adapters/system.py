@@ -52,3 +52,8 @@ def new_uid() -> str:
 def jitter(limit: float) -> float:
     """Uniform in [0, limit): full jitter for back-off."""
     return random.random() * limit  # noqa: S311 - not for secrets
+
+
+def seeded(*seed: object) -> random.Random:
+    """A generator whose draws depend on `seed` only; for simulated traffic and resampling, never for secrets."""
+    return random.Random("\x1f".join(map(str, seed)))  # noqa: S311 - not for secrets
