@@ -1,0 +1,175 @@
+"""The evidence of one stage: observations in the store's order, folded into O(1) state."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from sluicegate.contracts.errors import Conflict, Problem, Refused
+from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question, StageEvidence
+from sluicegate.contracts.stages import Stage
+from sluicegate.observability.badness import valid_latencies
+from sluicegate.observability.sketch import Sketch
+from sluicegate.observability.track import Track
+from sluicegate.observability.violations import UnseenViolations
+
+FORMAT: Final = 1
+
+
+class Fold:
+    """Folds observations of one (rollout, stage, attempt) for a fixed tuple of questions.
+
+    The same observations give the same bytes, however they are cut into batches and wherever the fold is saved and
+    loaded between. An observation at or below the cursor was folded before and changes nothing.
+    """
+
+    __slots__ = (
+        "_candidate_latency",
+        "_dropped",
+        "_first_at",
+        "_last_at",
+        "_stable_latency",
+        "_stable_units",
+        "_tracks",
+        "_units",
+        "_unseen",
+        "cursor",
+        "key",
+        "questions",
+    )
+
+    def __init__(self, key: EvidenceKey, questions: tuple[Question, ...]) -> None:
+        self.key = key
+        self.questions = questions
+        self.cursor = 0
+        self._units = self._stable_units = self._dropped = 0
+        self._first_at: datetime | None = None
+        self._last_at: datetime | None = None
+        self._tracks = [Track(question, key.stage) for question in questions]
+        self._candidate_latency, self._stable_latency = Sketch(), Sketch()
+        self._unseen = UnseenViolations()
+
+    def add(self, observation: Observation) -> bool:
+        """Fold one unit; False when it was folded before. Raises ValueError for another stage's unit."""
+        if observation.key != self.key:
+            raise ValueError(
+                f"observation {observation.sequence} belongs to {observation.key}, not {self.key}"
+            )
+        if observation.sequence <= self.cursor:
+            return False
+        self.cursor = observation.sequence
+        self._dropped += observation.dropped
+        if observation.candidate is not None:
+            self._units += 1
+            self._first_at = min(self._first_at or observation.at, observation.at)
+            self._last_at = max(self._last_at or observation.at, observation.at)
+        if observation.stable is not None:
+            self._stable_units += 1
+        _sketch(self._candidate_latency, observation.candidate)
+        _sketch(self._stable_latency, observation.stable)
+        self._unseen.add(observation)
+        for track in self._tracks:
+            track.add(observation)
+        return True
+
+    def add_all(self, observations: Iterable[Observation]) -> int:
+        """Fold them in order; how many were new."""
+        return sum(self.add(observation) for observation in observations)
+
+    def evidence(self) -> StageEvidence:
+        """The evidence as folded up to `cursor`."""
+        candidate_p95 = self._candidate_latency.quantile(0.95)
+        stable_p95 = self._stable_latency.quantile(0.95)
+        return StageEvidence(
+            key=self.key,
+            cursor=self.cursor,
+            units=self._units,
+            stable_units=self._stable_units,
+            dropped=self._dropped,
+            first_at=self._first_at,
+            last_at=self._last_at,
+            units_per_hour=self._units_per_hour(),
+            signals=tuple(track.evidence(candidate_p95, stable_p95) for track in self._tracks),
+            unseen_violations=self._unseen.shown(),
+        )
+
+    def _units_per_hour(self) -> float | None:
+        if self._first_at is None or self._last_at is None or self._units < 2:
+            return None
+        hours = (self._last_at - self._first_at).total_seconds() / 3600.0
+        return (self._units - 1) / hours if hours > 0.0 else None
+
+    def to_bytes(self) -> bytes:
+        """Canonical state: sorted keys, shortest floats; equal states have equal bytes."""
+        state = {
+            "format": FORMAT,
+            "key": list(self.key),
+            "questions": _described(self.questions),
+            "cursor": self.cursor,
+            "units": self._units,
+            "stableUnits": self._stable_units,
+            "dropped": self._dropped,
+            "firstAt": _written(self._first_at),
+            "lastAt": _written(self._last_at),
+            "candidateLatency": self._candidate_latency.to_json(),
+            "stableLatency": self._stable_latency.to_json(),
+            "unseen": self._unseen.to_json(),
+            "tracks": [track.to_json() for track in self._tracks],
+        }
+        return json.dumps(state, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, questions: tuple[Question, ...]) -> "Fold":
+        """The inverse of to_bytes.
+
+        Raises Conflict when the state answers other questions or was written in another format (start a new fold, and
+        say so: its error rate starts anew), Refused when it cannot be read.
+        """
+        try:
+            state = json.loads(data)
+            if state["format"] != FORMAT:
+                raise Conflict(f"evidence has format {state['format']!r}, this version writes {FORMAT}")
+            if state["questions"] != _described(questions):
+                raise Conflict("the questions of this stage changed; their evidence starts anew")
+            return cls._restored(state, questions)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise Refused((Problem(path="evidence", message=f"cannot be read: {error}"),)) from error
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any], questions: tuple[Question, ...]) -> "Fold":
+        rollout, stage, attempt = state["key"]
+        fold = cls(EvidenceKey(rollout, Stage(stage), int(attempt)), questions)
+        fold.cursor = int(state["cursor"])
+        fold._units = int(state["units"])
+        fold._stable_units = int(state["stableUnits"])
+        fold._dropped = int(state["dropped"])
+        fold._first_at = _read(state["firstAt"])
+        fold._last_at = _read(state["lastAt"])
+        fold._candidate_latency = Sketch.from_json(state["candidateLatency"])
+        fold._stable_latency = Sketch.from_json(state["stableLatency"])
+        fold._unseen = UnseenViolations.from_json(state["unseen"])
+        fold._tracks = [
+            Track.from_json(track, question, fold.key.stage)
+            for track, question in zip(state["tracks"], questions, strict=True)
+        ]
+        return fold
+
+
+def _sketch(sketch: Sketch, facts: ArmFacts | None) -> None:
+    for latency in valid_latencies(facts):
+        sketch.add(latency)
+
+
+def _described(questions: tuple[Question, ...]) -> list[dict[str, Any]]:
+    """As JSON reads it back, so that they can be compared."""
+    described: list[dict[str, Any]] = json.loads(json.dumps([asdict(question) for question in questions]))
+    return described
+
+
+def _written(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _read(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

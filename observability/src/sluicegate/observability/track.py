@@ -1,0 +1,251 @@
+"""One question of a fold: two tests, the values waiting to be compared, and what is shown beside them."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from sluicegate.contracts.evidence import ArmFacts, Observation, Question, SignalEvidence
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
+from sluicegate.observability.badness import SIGNALS, badness, displayed, valid_latencies
+from sluicegate.observability.sequential import MeanTest
+from sluicegate.observability.sketch import rank_of
+
+BOUNDARY_LATENCIES: Final = 59
+"""Below 59 values a p95 has no upper 95 % confidence bound: 0.95 ** 59 < 0.05 (order statistics)."""
+
+MOST_STABLE_PER_CANDIDATE: Final = 20
+WAITING: Final = 64
+WITNESSES: Final = 5
+_LEAST_THRESHOLD: Final = 1e-3
+
+
+class Design(StrEnum):
+    """How candidate and stable are compared."""
+
+    PAIRED = "Paired"  # both saw the same request
+    SPLIT = "Split"  # each unit saw one arm; pairs are made in arrival order
+    ONE_SAMPLE = "OneSample"  # stable is a number measured in an earlier stage
+
+
+def design_of(question: Question, stage: Stage) -> Design:
+    """A baseline makes it one-sample; else the stage decides."""
+    if question.baseline is not None:
+        return Design.ONE_SAMPLE
+    return Design.PAIRED if stage in MIRRORED_STAGES else Design.SPLIT
+
+
+@dataclass(slots=True)
+class Mean:
+    """Running mean; plain sums in order."""
+
+    total: float = 0.0
+    n: int = 0
+
+    def add(self, value: float) -> None:
+        """Fold one value."""
+        self.total += value
+        self.n += 1
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None without values."""
+        return self.total / self.n if self.n else None
+
+
+class Track:
+    """State of one question; see observability/README.md for the rules."""
+
+    __slots__ = (
+        "boundary",
+        "calibration",
+        "candidate",
+        "design",
+        "harm",
+        "missing",
+        "question",
+        "safe",
+        "stable",
+        "waiting_candidate",
+        "waiting_stable",
+        "witnesses",
+    )
+
+    def __init__(self, question: Question, stage: Stage) -> None:
+        if question.signal not in SIGNALS:
+            raise ValueError(f"{question.signal} cannot be folded; known: {', '.join(sorted(SIGNALS))}")
+        if not 0.0 <= question.margin < 1.0:
+            raise ValueError(f"margin of {question.signal} is {question.margin!r}; allowed: 0 <= margin < 1")
+        self.question = question
+        self.design = design_of(question, stage)
+        self.harm, self.safe = _tests(question, self.design)
+        self.missing = 0
+        self.candidate, self.stable = Mean(), Mean()
+        self.boundary = question.boundary_ms
+        self.calibration: list[float] = []
+        self.waiting_candidate: deque[tuple[float, str]] = deque(maxlen=WAITING)
+        self.waiting_stable: deque[float] = deque(maxlen=WAITING)
+        self.witnesses: deque[str] = deque(maxlen=WITNESSES)
+
+    def add(self, observation: Observation) -> None:
+        """Fold one unit."""
+        if self._calibrates(observation):
+            return
+        _FOLDS[self.design](self, observation)
+
+    def _calibrates(self, observation: Observation) -> bool:
+        """Whether the unit is spent on the latency boundary: its values are never evidence as well."""
+        open_boundary = self.question.signal is Signal.P95_LATENCY and self.boundary is None
+        if not open_boundary or self.design is Design.ONE_SAMPLE:
+            return False
+        self.calibration.extend(valid_latencies(observation.stable))
+        if len(self.calibration) >= BOUNDARY_LATENCIES:
+            ordered = sorted(self.calibration)
+            p95 = ordered[rank_of(0.95, len(ordered)) - 1]
+            self.boundary = (1.0 + self.question.latency_slack) * p95
+            self.calibration = []
+        return True
+
+    def _value(self, facts: ArmFacts) -> float | None:
+        return badness(self.question, facts, self.boundary)
+
+    def _fold_paired(self, observation: Observation) -> None:
+        floor = self.question.signal is Signal.DISAGREEMENT
+        other = observation.control if floor else observation.stable
+        if observation.candidate is None or (floor and other is None):
+            return  # nothing was mirrored here, or this pair has no second copy of stable
+        bad = self._value(observation.candidate)
+        reference = None if other is None else self._value(other)
+        if bad is None or reference is None:
+            self.missing += 1
+            return
+        self.candidate.add(bad)
+        self.stable.add(reference)
+        self._compare(bad, reference, _run_of(observation))
+
+    def _fold_split(self, observation: Observation) -> None:
+        if observation.candidate is not None:
+            bad = self._value(observation.candidate)
+            if bad is None:
+                self.missing += 1
+            else:
+                self.candidate.add(bad)
+                self.waiting_candidate.append((bad, _run_of(observation)))
+        if observation.stable is not None:
+            reference = self._value(observation.stable)
+            if reference is None:
+                self.missing += 1
+            else:
+                self.stable.add(reference)
+                self.waiting_stable.append(reference)
+        self._pair()
+
+    def _pair(self) -> None:
+        """Newest with newest, so that a change of the world hits both sides; how many, by counts alone."""
+        while self.waiting_candidate:
+            wanted = min(max(self.stable.n // self.candidate.n, 1), MOST_STABLE_PER_CANDIDATE)
+            if len(self.waiting_stable) < wanted:
+                return
+            reference = sum(self.waiting_stable.pop() for _ in range(wanted)) / wanted
+            bad, run = self.waiting_candidate.pop()
+            self._compare(bad, reference, run)
+
+    def _fold_one_sample(self, observation: Observation) -> None:
+        if observation.candidate is None:
+            return
+        bad = self._value(observation.candidate)
+        if bad is None:
+            self.missing += 1
+            return
+        self.candidate.add(bad)
+        self.harm.add(bad)
+        self.safe.add(-bad)
+        if bad > _baseline_badness(self.question):
+            self.witnesses.append(_run_of(observation))
+
+    def _compare(self, bad: float, reference: float, run: str) -> None:
+        difference = bad - reference
+        self.harm.add(difference)
+        self.safe.add(-difference)
+        if difference > 0.0 and run:
+            self.witnesses.append(run)
+
+    def evidence(self, candidate_p95: float | None, stable_p95: float | None) -> SignalEvidence:
+        """What a gate needs; the p95 are shown with the latency question only."""
+        signal = self.question.signal
+        latency = signal is Signal.P95_LATENCY
+        candidate, stable = self.candidate.value, self.stable.value
+        return SignalEvidence(
+            signal=signal,
+            component=self.question.component,
+            units=self.harm.n,
+            missing=self.missing,
+            candidate=None if candidate is None else displayed(signal, candidate),
+            stable=self.question.baseline if stable is None else displayed(signal, stable),
+            harm_log_e=self.harm.log_e,
+            safe_log_e=self.safe.log_e,
+            margin=self.question.margin,
+            boundary=self.boundary,
+            growth=self.safe.growth,
+            candidate_p95_ms=candidate_p95 if latency else None,
+            stable_p95_ms=stable_p95 if latency else None,
+            witnesses=tuple(self.witnesses),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """State."""
+        return {
+            "harm": self.harm.to_json(),
+            "safe": self.safe.to_json(),
+            "missing": self.missing,
+            "candidate": [self.candidate.total, self.candidate.n],
+            "stable": [self.stable.total, self.stable.n],
+            "boundary": self.boundary,
+            "calibration": self.calibration,
+            "waitingCandidate": [list(entry) for entry in self.waiting_candidate],
+            "waitingStable": list(self.waiting_stable),
+            "witnesses": list(self.witnesses),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], question: Question, stage: Stage) -> "Track":
+        """The inverse of to_json, for the same question and stage."""
+        track = cls(question, stage)
+        track.harm = MeanTest.from_json(data["harm"])
+        track.safe = MeanTest.from_json(data["safe"])
+        track.missing = int(data["missing"])
+        track.candidate, track.stable = Mean(*data["candidate"]), Mean(*data["stable"])
+        track.boundary = data["boundary"]
+        track.calibration = list(data["calibration"])
+        track.waiting_candidate.extend((float(bad), str(run)) for bad, run in data["waitingCandidate"])
+        track.waiting_stable.extend(data["waitingStable"])
+        track.witnesses.extend(data["witnesses"])
+        return track
+
+
+_FOLDS: Final = {
+    Design.PAIRED: Track._fold_paired,  # noqa: SLF001 - own class
+    Design.SPLIT: Track._fold_split,  # noqa: SLF001 - own class
+    Design.ONE_SAMPLE: Track._fold_one_sample,  # noqa: SLF001 - own class
+}
+
+
+def _tests(question: Question, design: Design) -> tuple[MeanTest, MeanTest]:
+    """Harm and safe. One-sample: both about baseline + margin, because the baseline is itself an estimate."""
+    if design is not Design.ONE_SAMPLE:
+        return MeanTest(-1.0, 1.0, 0.0), MeanTest(-1.0, 1.0, -question.margin)
+    threshold = _baseline_badness(question) + question.margin
+    threshold = min(max(threshold, _LEAST_THRESHOLD), 1.0 - _LEAST_THRESHOLD)
+    return MeanTest(0.0, 1.0, threshold), MeanTest(-1.0, 0.0, -threshold)
+
+
+def _baseline_badness(question: Question) -> float:
+    baseline = question.baseline
+    if baseline is None or not 0.0 <= baseline <= 1.0:
+        raise ValueError(f"baseline of {question.signal} is {baseline!r}; allowed: 0 <= baseline <= 1")
+    return displayed(question.signal, baseline)
+
+
+def _run_of(observation: Observation) -> str:
+    return observation.runs[0] if observation.runs else observation.unit
