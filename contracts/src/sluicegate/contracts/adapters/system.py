@@ -49,6 +49,11 @@ def new_uid() -> str:
     return str(uuid.uuid4())
 
 
+def secret(size: int) -> bytes:
+    """`size` random bytes fit for salts and keys."""
+    return os.urandom(size)
+
+
 def jitter(limit: float) -> float:
     """Uniform in [0, limit): full jitter for back-off."""
     return random.random() * limit  # noqa: S311 - not for secrets
