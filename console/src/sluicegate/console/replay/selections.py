@@ -35,7 +35,14 @@ class Selection:
             return
         allowed = ", ".join([*(f"trial-{trial}" for trial in recording.trials), *_EXTREMES])
         raise Refused(
-            (Problem(path="selection", message="not every task has this trial", value=self.name, allowed=allowed),)
+            (
+                Problem(
+                    path="selection",
+                    message="not every task has this trial",
+                    value=self.name,
+                    allowed=allowed,
+                ),
+            )
         )
 
 
