@@ -4,6 +4,8 @@ Objects are JSON (``dict``) with camelCase keys, the way both stores speak; the 
 its edge. All errors are those of ``contracts.errors``.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -115,25 +117,56 @@ class ResourceStore(ResourceReader, ResourceWriter, ResourceDeleter, ResourceWat
 class PlanSink(Protocol):
     """Where routing plans go, and what the gateways say of them."""
 
-    def write(self, plan: RoutePlan) -> None:
+    async def write(self, plan: RoutePlan) -> None:
         """Publish the plan to the gateways."""
         ...
 
-    def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
+    async def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
         """Move the candidate's lease of plan `version`; no effect on another version."""
         ...
 
-    def programmed(self, namespace: str, workflow: str) -> int:
-        """The plan version that every live gateway has applied; 0 when there is none."""
+    async def remove(self, namespace: str, workflow: str) -> None:
+        """The workflow is gone: gateways answer 404."""
         ...
+
+
+class GatewayView(Protocol):
+    """What the gateways say of the plans."""
+
+    async def plan(self, namespace: str, workflow: str) -> RoutePlan | None:
+        """The plan as published."""
+        ...
+
+    async def programmed(self, namespace: str, workflow: str) -> Programmed:
+        """What every live gateway has applied."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programmed:
+    """version: the plan version that every live gateway serves at least; 0 when one of them does not, or none lives."""
+
+    version: int
+    gateways: int  # how many live
 
 
 class EventSink(Protocol):
     """Where what happened is told to people."""
 
-    def record(self, *, kind: str, reason: str, message: str, about: Ref, uid: str) -> None:
-        """`kind`: Normal or Warning. The same event again raises its count."""
+    async def record(self, event: Event) -> None:
+        """The same event again raises its count."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened. type: Normal or Warning; reason: PascalCase."""
+
+    type: str
+    reason: str
+    message: str
+    about: Ref
+    uid: str = ""
 
 
 class LoopClock(Protocol):

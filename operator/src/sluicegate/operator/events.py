@@ -1,0 +1,128 @@
+"""Events: what happened to which object, told to people. Deduplicated, bounded, in a file of their own.
+
+Losing the last event in a power cut is fine, so commits are not synced; decisions live in the resource store.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from sluicegate.contracts.adapters import system
+from sluicegate.operator.objects import stamp
+from sluicegate.operator.ports import Event, Json
+from sluicegate.operator.serial import SerialThread
+
+KEPT = 5_000
+_TABLE = """
+CREATE TABLE IF NOT EXISTS events (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, type TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+  kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
+  count INTEGER NOT NULL DEFAULT 1, first_at TEXT NOT NULL, last_at TEXT NOT NULL,
+  UNIQUE (uid, kind, namespace, name, reason, message));
+"""
+
+
+class SqliteEvents:
+    """Newest `kept` events. One object belongs to one thread."""
+
+    def __init__(
+        self, path: Path | str, *, clock: Callable[[], datetime] = system.now, kept: int = KEPT
+    ) -> None:
+        self._clock, self._kept = clock, kept
+        self._base = sqlite3.connect(str(path), isolation_level=None, timeout=5.0)
+        self._base.execute("PRAGMA journal_mode=WAL")
+        self._base.execute("PRAGMA synchronous=NORMAL")
+        self._base.executescript(_TABLE)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+    def record(self, event: Event) -> None:
+        """Add, or count again: a repeated event becomes the newest."""
+        at = stamp(self._clock())
+        key = (event.uid, *event.about, event.reason, event.message[:1024])
+        same = "uid=? AND kind=? AND namespace=? AND name=? AND reason=? AND message=?"
+        self._base.execute("BEGIN IMMEDIATE")
+        row = self._base.execute(f"SELECT id, count, first_at FROM events WHERE {same}", key).fetchone()  # noqa: S608
+        count, first = (row[1] + 1, row[2]) if row else (1, at)
+        if row:
+            self._base.execute("DELETE FROM events WHERE id=?", (row[0],))
+        last = self._base.execute(
+            "INSERT INTO events (uid, kind, namespace, name, reason, message, type, count, first_at, last_at) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (*key, event.type, count, first, at),
+        ).lastrowid
+        self._base.execute("DELETE FROM events WHERE id<=?", ((last or 0) - self._kept,))
+        self._base.execute("COMMIT")
+
+    def find(
+        self,
+        *,
+        namespace: str | None = None,
+        kind: str | None = None,
+        name: str | None = None,
+        workflow: str | None = None,
+        limit: int = 200,
+    ) -> list[Json]:
+        """The newest `limit`, oldest first. workflow: those of the workflow and of what is named after it."""
+        rows = self._base.execute(
+            "SELECT type, reason, message, kind, namespace, name, uid, count, first_at, last_at FROM events "
+            "WHERE (?1 IS NULL OR namespace=?1) AND (?2 IS NULL OR kind=?2) AND (?3 IS NULL OR name=?3) "
+            "AND (?4 IS NULL OR name=?4 OR substr(name, 1, length(?4)+1)=?4||'-') ORDER BY id DESC LIMIT ?5",
+            (namespace, kind, name, workflow, limit),
+        ).fetchall()
+        return [_event(row) for row in reversed(rows)]
+
+
+class LocalEvents:
+    """`ports.EventSink` over `SqliteEvents`, for the event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self._thread = SerialThread("events")
+        self._path = path
+        self._events: SqliteEvents | None = None
+
+    async def record(self, event: Event) -> None:
+        """Add or count again."""
+        await self._thread.call(lambda: self._open().record(event))
+
+    async def find(
+        self,
+        *,
+        namespace: str | None = None,
+        kind: str | None = None,
+        name: str | None = None,
+        workflow: str | None = None,
+        limit: int = 200,
+    ) -> list[Json]:
+        """The newest `limit`, oldest first."""
+        return await self._thread.call(
+            lambda: self._open().find(
+                namespace=namespace, kind=kind, name=name, workflow=workflow, limit=limit
+            )
+        )
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._thread.call(lambda: self._events.close() if self._events else None)
+        self._thread.close()
+
+    def _open(self) -> SqliteEvents:
+        if self._events is None:
+            self._events = SqliteEvents(self._path)
+        return self._events
+
+
+def _event(row: tuple[str, str, str, str, str, str, str, int, str, str]) -> Json:
+    kind, reason, message, about, namespace, name, uid, count, first, last = row
+    return {
+        "type": kind,
+        "reason": reason,
+        "message": message,
+        "about": {"kind": about, "namespace": namespace, "name": name, "uid": uid},
+        "count": count,
+        "firstAt": first,
+        "lastAt": last,
+    }

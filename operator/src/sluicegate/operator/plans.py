@@ -1,0 +1,64 @@
+"""`ports.PlanSink` and `ports.GatewayView` over the gateway's plan table, for the event loop."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sluicegate.contracts.adapters.system import Clock
+from sluicegate.contracts.routes import RoutePlan
+from sluicegate.gateway.plan_table import PlanTable
+from sluicegate.operator.ports import Programmed
+from sluicegate.operator.serial import SerialThread
+
+ALIVE = timedelta(seconds=5)
+"""A worker that was not heard of for so long is not waited for."""
+FORGOTTEN = timedelta(minutes=10)
+
+
+class LocalPlans:
+    """The plan table, in a thread of its own."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._table = PlanTable(path)  # opens its file on first use, in the thread below
+        self._thread = SerialThread("plans")
+        self._clock = clock
+
+    async def write(self, plan: RoutePlan) -> None:
+        """Publish; an older version than the published one has no effect."""
+        await self._thread.call(self._table.write, plan)
+
+    async def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
+        """Move the lease of that version."""
+        await self._thread.call(self._table.renew, namespace, workflow, version, until)
+
+    async def remove(self, namespace: str, workflow: str) -> None:
+        """Forget the workflow."""
+        await self._thread.call(self._table.delete, namespace, workflow)
+
+    async def plan(self, namespace: str, workflow: str) -> RoutePlan | None:
+        """As published."""
+        return await self._thread.call(self._table.read, namespace, workflow)
+
+    async def programmed(self, namespace: str, workflow: str) -> Programmed:
+        """The least version among the workers heard of in the last seconds."""
+        return await self._thread.call(self._programmed, namespace, workflow)
+
+    async def workers(self) -> tuple[str, ...]:
+        """Workers heard of in the last seconds."""
+        return await self._thread.call(self._alive)
+
+    async def forget(self, worker: str) -> None:
+        """A worker that was stopped."""
+        await self._thread.call(self._table.forget, worker)
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._thread.call(self._table.close)
+        self._thread.close()
+
+    def _alive(self) -> tuple[str, ...]:
+        return self._table.workers(since=self._clock.now() - ALIVE)
+
+    def _programmed(self, namespace: str, workflow: str) -> Programmed:
+        alive = self._alive()
+        version = self._table.programmed(namespace, workflow, workers=alive) if alive else 0
+        return Programmed(version=version, gateways=len(alive))
