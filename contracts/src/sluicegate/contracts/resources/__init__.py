@@ -9,6 +9,18 @@ from sluicegate.contracts.resources.revision import WorkflowRevision
 from sluicegate.contracts.resources.rollout import WorkflowRollout
 from sluicegate.contracts.resources.workflow import AgentWorkflow
 
+__all__ = [
+    "KINDS",
+    "AgentComponent",
+    "AgentWorkflow",
+    "Decision",
+    "Kind",
+    "Resource",
+    "WorkflowRevision",
+    "WorkflowRollout",
+    "kind_of",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:

@@ -56,6 +56,11 @@ class RolloutSpec(Model):
     rollback: bool = False
     """An undo to a revision that was stable within the rollback window: no gates, straight to Full."""
     changed_by: str | None = None
+    components: tuple[Name, ...] = ()
+    """Names of the candidate's components: one fallback question each."""
+    workflow_generation: int = 0
+    """Of the wish that this rollout follows; an older read of the workflow never supersedes it."""
+    rollback_window_seconds: int = 86_400
 
 
 class GateStatus(Model):
@@ -99,6 +104,7 @@ class DecisionRecord(Model):
     stage: Stage | None = None
     attempt: int = 0
     verdict: Literal["Acceptable", "Unacceptable"] | None = None
+    subject: str | None = None  # of a review: "<run id>/<component>"
 
 
 class RolloutStatus(Model):
@@ -128,7 +134,10 @@ class RolloutStatus(Model):
     next_evaluation_at: datetime | None = None
     baseline: dict[str, Rate] = {}
     """Stable's rates as measured before Full, by signal (and component): what Full is judged against."""
+    latency_boundary_ms: str | None = None
+    """Above this a run counted as slow before Full; Full keeps it."""
     gates: tuple[GateStatus, ...] = ()
+    numbers_at: datetime | None = None  # when the numbers of the gates were last written
     evidence_digest: str | None = None
     history: tuple[StageRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()

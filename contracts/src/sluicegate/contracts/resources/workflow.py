@@ -302,6 +302,8 @@ class Strategy(Model):
     mirror_budget: MirrorLimits = MirrorLimits()
     outcome_window_seconds: Annotated[int, Field(strict=True, ge=0, le=2_592_000)] = 60
     evaluation_interval_seconds: Annotated[int, Field(strict=True, ge=1, le=3600)] = 10
+    rollback_window_seconds: Annotated[int, Field(strict=True, ge=0, le=31_536_000)] = 86_400
+    """How long after a promotion the stable before it may come back without stages."""
 
 
 class Drill(Model):

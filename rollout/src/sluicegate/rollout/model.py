@@ -1,0 +1,234 @@
+"""What a decision sees and what it answers: observed state in, a plan out. Data only.
+
+How a Plan is carried out (the operator's executor):
+
+1. ``plan.before()``: Apply and Delete of children, in order. Apply creates the object, or is a no-op when it
+   exists with the same spec; another spec under the same name is a Conflict (read again).
+2. the status, when it differs from the one observed, with the resourceVersion that was read.
+3. ``plan.after()``, only when the status was accepted: Finalize, Route, Unroute, Emit.
+
+A crash between two steps is harmless: the next look derives what is missing from the stored status. A Conflict
+is never a verdict: the key is looked at again with a fresh read.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from sluicegate.contracts.errors import Forbidden, Problem, Refused
+from sluicegate.contracts.evidence import EvidenceKey, Question, StageEvidence
+from sluicegate.contracts.resources import (
+    AgentWorkflow,
+    Decision,
+    Resource,
+    WorkflowRevision,
+    WorkflowRollout,
+)
+from sluicegate.contracts.resources.rollout import RolloutStatus
+from sluicegate.contracts.resources.workflow import Protocol, Runtime, WorkflowStatus
+from sluicegate.contracts.routes import RoutePlan
+from sluicegate.contracts.stages import Action as DecisionAction
+from sluicegate.contracts.stages import Signal
+
+FINALIZER = "sluicegate.io/drain"
+"""On every AgentWorkflow: its traffic goes back to stable before it is deleted."""
+
+CONTROLLER = "system:sluicegate"
+"""The caller's name when the control loop itself writes."""
+
+S_co = TypeVar("S_co", WorkflowStatus, RolloutStatus, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectRef:
+    """One object, by name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+def ref_of(resource: Resource) -> ObjectRef:
+    """The reference to `resource`."""
+    return ObjectRef(kind=resource.kind, namespace=resource.metadata.namespace, name=resource.metadata.name)
+
+
+class Severity(StrEnum):
+    """Kubernetes' two event types."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something worth telling: reason is PascalCase, from `events.py`. key: equal keys are the same event."""
+
+    about: ObjectRef
+    reason: str
+    message: str
+    severity: Severity = Severity.NORMAL
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Create this child; a no-op when it is there already."""
+
+    resource: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete this child; a no-op when it is gone."""
+
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class Finalize:
+    """Replace the finalizers of the object; an empty tuple lets a deletion finish."""
+
+    ref: ObjectRef
+    finalizers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Make this the workflow's plan. The stored version again: only `lease_until` moved (a renewal)."""
+
+    plan: RoutePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Unroute:
+    """Remove the workflow's plan: the workflow is going."""
+
+    namespace: str
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Record this event."""
+
+    event: Event
+
+
+Act = Apply | Delete | Finalize | Route | Unroute | Emit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Generic[S_co]):
+    """The answer of a reconcile.
+
+    status: what the status has to be; equal to the one observed when nothing changed. requeue_after:
+    seconds until the next look without an event; None: only events matter.
+    """
+
+    status: S_co
+    actions: tuple[Act, ...] = ()
+    requeue_after: float | None = None
+
+    def before(self) -> tuple[Apply | Delete, ...]:
+        """Children: before the status is written."""
+        return tuple(act for act in self.actions if isinstance(act, Apply | Delete))
+
+    def after(self) -> tuple[Finalize | Route | Unroute | Emit, ...]:
+        """Only once the status was accepted."""
+        return tuple(act for act in self.actions if not isinstance(act, Apply | Delete))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowObserved:
+    """All that `reconcile_workflow` needs.
+
+    revisions, rollouts: those owned by this workflow. plan: the RoutePlan as stored, None when there is
+    none. programmed: the lowest plan version that all live gateways have applied.
+    """
+
+    workflow: AgentWorkflow
+    revisions: tuple[WorkflowRevision, ...] = ()
+    rollouts: tuple[WorkflowRollout, ...] = ()
+    plan: RoutePlan | None = None
+    programmed: int = 0
+    live_gateways: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutObserved:
+    """All that `reconcile_rollout` needs.
+
+    workflow: None when it is gone. decisions: all whose target is this rollout. evidence: of `look(rollout)`,
+    None when there is none; of another key it is ignored. plan, programmed, live_gateways: as above.
+    sampled_fallbacks: how many fallbacks of this stage and attempt were sampled for review.
+    """
+
+    rollout: WorkflowRollout
+    workflow: AgentWorkflow | None
+    stable: WorkflowRevision | None
+    candidate: WorkflowRevision | None
+    decisions: tuple[Decision, ...] = ()
+    evidence: StageEvidence | None = None
+    plan: RoutePlan | None = None
+    programmed: int = 0
+    live_gateways: int = 0
+    sampled_fallbacks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Which evidence a rollout needs now: fold the observations of `key` for `questions`."""
+
+    key: EvidenceKey
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What this version and this mode can run; the rest is refused at admission."""
+
+    signals: frozenset[Signal] = frozenset(Signal) - {Signal.SHAPLEY_VARIANCE, Signal.DRIFT}
+    protocols: frozenset[Protocol] = frozenset({Protocol.NATIVE, Protocol.HTTP, Protocol.OPENAI})
+    runtimes: frozenset[Runtime] = frozenset({Runtime.MANAGED})
+    config_maps: bool = False  # endpoint.promptRef.configMap
+    secrets: bool = False  # credentialRef.secretKeyRef
+    services: bool = False  # endpoint.serviceRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionContext:
+    """What admission may look at besides the object itself.
+
+    revisions: of the workflow that is admitted. target: what a Decision is about, None when it does not
+    exist. permissions: the actions the caller may decide; None: all (local mode: whoever reaches the
+    socket). controller: the name under which the control loop writes. is_status: the status is written.
+    """
+
+    now: datetime
+    revisions: tuple[WorkflowRevision, ...] = ()
+    target: AgentWorkflow | WorkflowRollout | None = None
+    permissions: frozenset[DecisionAction] | None = None
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    controller: str = CONTROLLER
+    is_status: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The answer to a write: refused when there is any problem. forbidden: the caller may not do this at all."""
+
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    forbidden: bool = False
+
+    @property
+    def allowed(self) -> bool:
+        """No problem."""
+        return not self.problems
+
+    def require(self) -> None:
+        """Raise Forbidden or Refused with every problem, or return."""
+        if self.problems:
+            raise (Forbidden if self.forbidden else Refused)(self.problems)

@@ -1,0 +1,266 @@
+"""From a strategy to planned stages: every default filled in, the error budget split. Pure."""
+
+from collections.abc import Iterable
+from decimal import ROUND_DOWN, Decimal
+from typing import Final
+
+from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.evidence import EvidenceKey, Question
+from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
+from sluicegate.contracts.resources.base import Fraction, Metadata, OwnerReference
+from sluicegate.contracts.resources.rollout import (
+    PlannedGate,
+    PlannedStage,
+    RevisionRef,
+    RolloutSpec,
+    RolloutStatus,
+)
+from sluicegate.contracts.resources.workflow import (
+    Endpoint,
+    Gate,
+    StageSpec,
+    Strategy,
+    WorkflowSpec,
+    stage_defaults,
+)
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
+from sluicegate.rollout.model import Look
+
+MARGINS: Final = {Stage.CANARY: "0.05", Stage.SHADOW: "0.02", Stage.CONTROLLED: "0.02", Stage.FULL: "0.02"}
+"""How much worse still counts as not worse, where a gate does not say (EVIDENCE.md, rule 3)."""
+
+SIGNAL_MARGINS: Final = {Signal.DISAGREEMENT: "0.05"}
+"""Margins that do not depend on the stage."""
+
+_GUARDRAILS: Final = (
+    ("success", Signal.SUCCESS_RATE),
+    ("latency", Signal.P95_LATENCY),
+    ("fallbacks", Signal.FALLBACK_RATE_MAX),
+    ("violations", Signal.CONTRACT_VIOLATIONS),
+)
+
+DEFAULT_GATES: Final = {
+    Stage.CANARY: _GUARDRAILS,
+    Stage.SHADOW: (*_GUARDRAILS, ("disagreement", Signal.DISAGREEMENT)),
+    Stage.CONTROLLED: _GUARDRAILS,
+    Stage.FULL: _GUARDRAILS,
+}
+"""Gates of a stage whose strategy names none; `reward` joins them where the workflow declares a reward, but in Full."""
+
+_REWARD_STAGES: Final = frozenset(Stage) - {Stage.FULL}
+_NONE: Final = Fraction(numerator=0, denominator=1)
+_ALPHA_STEP: Final = Decimal("1e-12")
+BOUNDARY: Final = 59
+"""Units before a p95 can say anything: 0.95 ** 59 < 0.05 (EVIDENCE.md)."""
+
+
+def plan_stages(spec: WorkflowSpec) -> tuple[PlannedStage, ...]:
+    """The stages that a candidate of `spec` passes, in order; Full is always the last."""
+    strategy = spec.rollout
+    given = {stage.name: stage for stage in strategy.stages}
+    names = [stage for stage in Stage if stage is Stage.FULL or stage not in strategy.skip_stages]
+    gates = {name: _gates(name, given.get(name), has_reward=spec.reward is not None) for name in names}
+    alpha = abort_alpha(strategy, gates.values())
+    return tuple(_stage(name, given.get(name), gates[name], alpha, strategy) for name in names)
+
+
+def abort_alpha(strategy: Strategy, gates: Iterable[tuple[Gate, ...]]) -> str:
+    """α of abort per required guardrail: the budget split equally over all of them, rounded down.
+
+    The union bound then keeps the promise for the whole rollout (Bonferroni; EVIDENCE.md, rule 3).
+    """
+    required = sum(1 for stage in gates for gate in stage if gate.required)
+    share = Decimal(strategy.error_budget.abort) / max(required, 1)
+    return format(share.quantize(_ALPHA_STEP, rounding=ROUND_DOWN).normalize(), "f")
+
+
+def _gates(name: Stage, given: StageSpec | None, *, has_reward: bool) -> tuple[Gate, ...]:
+    if given is not None and given.gates is not None:
+        gates = given.gates
+    else:
+        signals = DEFAULT_GATES[name]
+        if has_reward and name in _REWARD_STAGES:
+            signals = (*signals, ("reward", Signal.REWARD))
+        gates = tuple(Gate(name=gate, signal=signal) for gate, signal in signals)
+    return tuple(_with_margin(gate, name) for gate in gates)
+
+
+def _with_margin(gate: Gate, stage: Stage) -> Gate:
+    if gate.margin is not None:
+        return gate
+    return gate.model_copy(update={"margin": SIGNAL_MARGINS.get(gate.signal, MARGINS[stage])})
+
+
+def _stage(
+    name: Stage, given: StageSpec | None, gates: tuple[Gate, ...], alpha: str, strategy: Strategy
+) -> PlannedStage:
+    chosen = {} if given is None else {key: getattr(given, key) for key in given.model_fields_set}
+    values = stage_defaults()[name] | {key: value for key, value in chosen.items() if value is not None}
+    return PlannedStage(
+        name=name,
+        share=values["share"],
+        min_runs=values["min_runs"],
+        min_duration_seconds=values["min_duration_seconds"],
+        max_duration_seconds=values["max_duration_seconds"],
+        control_share=values.get("control_share", _NONE) if name in MIRRORED_STAGES else _NONE,
+        gates=tuple(
+            PlannedGate(**gate.model_dump(), abort_alpha=alpha, promote_alpha=strategy.error_budget.promote)
+            for gate in gates
+        ),
+        approvals=values.get("approvals"),
+        review_fallbacks=values.get("review_fallbacks", 0),
+    )
+
+
+def ref(revision: WorkflowRevision) -> RevisionRef:
+    """Name, digest and version of a revision."""
+    return RevisionRef(
+        name=revision.metadata.name, digest=revision.spec.digest, version=revision.spec.version
+    )
+
+
+def plan_rollout(
+    workflow: AgentWorkflow,
+    stable: WorkflowRevision,
+    candidate: WorkflowRevision,
+    *,
+    number: int,
+    rollback: bool = False,
+) -> WorkflowRollout:
+    """The rollout from `stable` to `candidate`: its plan is fixed here, from the strategy as it is now."""
+    spec, body = workflow.spec, candidate.spec.body
+    strategy, sla = spec.rollout, body.contract.sla
+    return WorkflowRollout(
+        metadata=Metadata(
+            name=f"{workflow.metadata.name}-{number}",
+            namespace=workflow.metadata.namespace,
+            labels={"sluicegate.io/workflow": workflow.metadata.name},
+            owner_references=(owner(workflow),),
+        ),
+        spec=RolloutSpec(
+            workflow=workflow.metadata.name,
+            workflow_uid=workflow.metadata.uid or "",
+            stable=ref(stable),
+            candidate=ref(candidate),
+            salt=candidate.spec.digest,
+            stages=plan_stages(spec if not rollback else body),
+            error_budget=strategy.error_budget,
+            mirror_budget=strategy.mirror_budget,
+            outcome_window_seconds=strategy.outcome_window_seconds,
+            evaluation_interval_seconds=strategy.evaluation_interval_seconds,
+            latency_boundary_ms=sla.max_latency_ms,
+            expected_runs_per_hour=spec.expected_runs_per_hour,
+            has_reward=body.reward is not None,
+            rollback=rollback,
+            changed_by=candidate.spec.changed_by,
+            components=tuple(component.name for component in body.components),
+            workflow_generation=workflow.metadata.generation or 0,
+            rollback_window_seconds=strategy.rollback_window_seconds,
+        ),
+    )
+
+
+def owner(workflow: AgentWorkflow) -> OwnerReference:
+    """Children go with their workflow."""
+    return OwnerReference(kind=workflow.kind, name=workflow.metadata.name, uid=workflow.metadata.uid or "")
+
+
+def stage_of(spec: RolloutSpec, stage: Stage) -> PlannedStage:
+    """The planned stage of that name; KeyError when it is skipped."""
+    for planned in spec.stages:
+        if planned.name is stage:
+            return planned
+    raise KeyError(stage)
+
+
+def questions(
+    spec: RolloutSpec, stage: Stage, baseline: dict[str, str], boundary_ms: float | None = None
+) -> tuple[Question, ...]:
+    """What a fold has to compute for the gates of `stage`, in the gates' order.
+
+    baseline: stable's rates by `baseline_key`, used in Full only, where there is no second arm. boundary_ms:
+    the latency boundary that the stages before Full came to, when the workflow declares no SLA.
+    """
+    asked: dict[tuple[Signal, str | None], Question] = {}
+    for gate in stage_of(spec, stage).gates:
+        for component in _components(spec, gate.signal):
+            asked.setdefault(
+                (gate.signal, component), _question(spec, stage, gate, component, baseline, boundary_ms)
+            )
+    return tuple(asked.values())
+
+
+def _components(spec: RolloutSpec, signal: Signal) -> tuple[str | None, ...]:
+    return spec.components if signal is Signal.FALLBACK_RATE_MAX else (None,)
+
+
+def _question(
+    spec: RolloutSpec,
+    stage: Stage,
+    gate: PlannedGate,
+    component: str | None,
+    baseline: dict[str, str],
+    boundary_ms: float | None,
+) -> Question:
+    boundary = boundary_ms if spec.latency_boundary_ms is None else float(spec.latency_boundary_ms)
+    known = baseline.get(baseline_key(gate.signal, component)) if stage is Stage.FULL else None
+    return Question(
+        signal=gate.signal,
+        margin=float(gate.margin or MARGINS[stage]),
+        component=component,
+        boundary_ms=boundary if gate.signal is Signal.P95_LATENCY else None,
+        baseline=None if known is None else float(known),
+    )
+
+
+def baseline_key(signal: Signal, component: str | None = None) -> str:
+    """Key of `status.baseline`."""
+    return signal.value if component is None else f"{signal.value}/{component}"
+
+
+def look(rollout: WorkflowRollout) -> Look | None:
+    """Which evidence the rollout's next look needs; None outside the stages."""
+    status, uid = rollout.status, rollout.metadata.uid
+    if status is None or uid is None or status.state.value not in set(Stage):
+        return None
+    stage = Stage(status.state.value)
+    boundary = None if status.latency_boundary_ms is None else float(status.latency_boundary_ms)
+    return Look(
+        key=EvidenceKey(uid, stage, status.attempt),
+        questions=questions(rollout.spec, stage, dict(status.baseline), boundary),
+    )
+
+
+def initial_status(rollout: WorkflowRollout) -> RolloutStatus:
+    """Before the first look."""
+    return RolloutStatus(observed_generation=rollout.metadata.generation or 0)
+
+
+def endpoint_problems(stable: WorkflowSpec, candidate: WorkflowSpec) -> tuple[Problem, ...]:
+    """Components that have a new version but would be answered by the same process.
+
+    Comparing such arms would compare stable with itself, and the new version would be out before any gate. The
+    same address, model, prompt, parameters and headers are the same process.
+    """
+    before = {component.name: component for component in stable.components}
+    problems = []
+    for index, component in enumerate(candidate.components):
+        old = before.get(component.name)
+        if old is None or old.version == component.version:
+            continue
+        if _identity(old.endpoint) == _identity(component.endpoint):
+            problems.append(
+                Problem(
+                    path=f"spec.components[{index}].endpoint",
+                    message=f"version {component.version} of {component.name} would reach the same process as "
+                    f"version {old.version}",
+                    value=component.endpoint.url or component.endpoint.service_ref,
+                    allowed="another url, model or prompt than the stable version's",
+                    hint="serve the new version beside the old one under its own address",
+                )
+            )
+    return tuple(problems)
+
+
+def _identity(endpoint: Endpoint) -> Endpoint:
+    return endpoint.model_copy(update={"credential_ref": None})

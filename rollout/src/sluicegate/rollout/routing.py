@@ -1,0 +1,137 @@
+"""The routing plan: who answers whom. Pure, derived from a rollout's state on every look."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sluicegate.contracts.resources import WorkflowRevision
+from sluicegate.contracts.resources.base import Fraction
+from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
+from sluicegate.contracts.resources.workflow import MirrorLimits, WorkflowSpec
+from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
+
+LEASE = timedelta(seconds=60)
+"""How long a gateway that hears nothing goes on giving the candidate traffic."""
+
+RENEW_WITHIN = timedelta(seconds=40)
+"""A lease with less than this left is renewed at the next look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A candidate in a stage, for the plan."""
+
+    rollout: str  # uid
+    spec: RolloutSpec
+    stage: PlannedStage
+    attempt: int
+    candidate: RevisionBody
+
+
+def body_of(revision: WorkflowRevision, workflow: WorkflowSpec | None = None) -> RevisionBody:
+    """The runnable body of `revision`.
+
+    What the digest leaves out and the gateway needs (lineage, routing) follows the workflow as it is now.
+    """
+    body = revision.spec.body
+    if workflow is not None:
+        body = body.model_copy(update={"lineage": workflow.lineage, "routing": workflow.routing})
+    return RevisionBody(
+        name=revision.metadata.name,
+        digest=revision.spec.digest,
+        version=revision.spec.version,
+        spec=body.to_json(),
+    )
+
+
+def mode_of(stage: Stage) -> TrafficMode:
+    """Mirror while the user is answered by stable, else split."""
+    return TrafficMode.MIRROR if stage in MIRRORED_STAGES else TrafficMode.SPLIT
+
+
+def route(
+    revision: WorkflowRevision,
+    stable: RevisionBody,
+    *,
+    passage: Passage | None = None,
+    now: datetime | None = None,
+) -> RoutePlan:
+    """The plan, version 0: `revision` names the workflow; without a passage stable answers everybody."""
+    plan = RoutePlan(
+        namespace=revision.metadata.namespace,
+        workflow=revision.spec.workflow,
+        version=0,
+        stable=stable,
+        outcome_window_seconds=float(revision.spec.body.rollout.outcome_window_seconds),
+    )
+    if passage is None:
+        return plan
+    return replace(
+        plan,
+        candidate=passage.candidate,
+        rollout=passage.rollout,
+        stage=passage.stage.name,
+        attempt=passage.attempt,
+        mode=mode_of(passage.stage.name),
+        share=share_of(passage.stage.share),
+        control=share_of(passage.stage.control_share),
+        salt=passage.spec.salt,
+        lease_until=now + LEASE if now is not None else None,
+        mirror_budget=budget_of(passage.spec.mirror_budget),
+        outcome_window_seconds=float(passage.spec.outcome_window_seconds),
+    )
+
+
+def share_of(fraction: Fraction) -> Share:
+    """The same number, as the gateway reads it."""
+    return Share(fraction.numerator, fraction.denominator)
+
+
+def budget_of(limits: MirrorLimits) -> MirrorBudget:
+    """The same limits, as the gateway reads them."""
+    seconds, cost = limits.max_seconds_per_minute, limits.max_cost_per_hour
+    return MirrorBudget(
+        max_concurrency=limits.max_concurrency,
+        max_seconds_per_minute=None if seconds is None else float(seconds),
+        max_cost_per_hour=None if cost is None else float(cost),
+    )
+
+
+def is_same_route(left: RoutePlan | None, right: RoutePlan) -> bool:
+    """Equal but for the version and the lease."""
+    return left is not None and replace(left, version=0, lease_until=None) == replace(
+        right, version=0, lease_until=None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programming:
+    """What to do about a wanted plan. version: of the wanted plan. plan: to be routed; None: all is well."""
+
+    version: int
+    plan: RoutePlan | None
+
+
+def program(
+    wanted: RoutePlan, stored: RoutePlan | None, *, known: int, moved: bool, now: datetime
+) -> Programming:
+    """Compare `wanted` with what is stored.
+
+    known: the version in the status as read. moved: this look changed the state, so that a version that the
+    status promised earlier was for something else. Another content gets a version above both, which changes
+    the status, so that a stale read ends in a Conflict and never in traffic.
+    """
+    held = stored.version if stored is not None else 0
+    if stored is not None and is_same_route(stored, wanted):
+        due = stored.lease_until is not None and stored.lease_until - now < RENEW_WITHIN
+        renewal = replace(wanted, version=held) if due else None
+        return Programming(version=held, plan=renewal)
+    version = known if known > held and not moved else max(known, held) + 1
+    return Programming(version=version, plan=replace(wanted, version=version))
+
+
+def position(salt: str, key: str) -> float:
+    """Where a unit stands in [0, 1): the first 53 bits of sha256(salt ‖ key). Below the share: in the candidate's part."""
+    digest = hashlib.sha256(f"{salt}{key}".encode()).digest()
+    return (int.from_bytes(digest[:8], "big") >> 11) / float(1 << 53)
