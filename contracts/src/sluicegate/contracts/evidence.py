@@ -128,7 +128,7 @@ class StageEvidence:
     """All evidence of one (rollout, stage, attempt), as folded up to `cursor`.
 
     unseen_violations: kind -> (runs of the candidate that showed it, up to five run ids), only kinds that
-    stable never showed.
+    stable never showed; at most 64 kinds, further sightings are counted in unseen_overflow.
     """
 
     key: EvidenceKey
@@ -141,6 +141,7 @@ class StageEvidence:
     units_per_hour: float | None = None
     signals: tuple[SignalEvidence, ...] = ()
     unseen_violations: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    unseen_overflow: int = 0
 
     def of(self, signal: Signal) -> tuple[SignalEvidence, ...]:
         """Evidence of one signal: one entry, or one per component."""

@@ -92,6 +92,7 @@ class Fold:
             units_per_hour=self._units_per_hour(),
             signals=tuple(track.evidence(candidate_p95, stable_p95) for track in self._tracks),
             unseen_violations=self._unseen.shown(),
+            unseen_overflow=self._unseen.overflow,
         )
 
     def _units_per_hour(self) -> float | None:

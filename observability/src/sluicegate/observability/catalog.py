@@ -1,0 +1,176 @@
+"""Every metric: name, labels, meaning. The only place where metric names are made.
+
+No label holds a run, session, user or error text; those are reached by exemplars and the run's document.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+"""Agents answer in milliseconds or minutes; a quantile above the last border would be clamped to it."""
+
+FAST_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+REWARDS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+_REVISION: Final = ("namespace", "workflow", "revision")
+_ARM: Final = (*_REVISION, "arm")
+_COMPONENT: Final = (*_ARM, "component", "version")
+
+
+class Kind(StrEnum):
+    """Prometheus metric types used."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One metric. exemplar: its samples carry the run id (OpenMetrics exposition)."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    help: str
+    buckets: tuple[float, ...] = ()
+    exemplar: bool = False
+
+
+RUNS: Final = Definition(
+    "sluicegate_runs_total",
+    Kind.COUNTER,
+    (*_ARM, "serving", "outcome"),
+    "Runs by arm and outcome; serving is true when the answer went to the user.",
+    exemplar=True,
+)
+RUN_DURATION: Final = Definition(
+    "sluicegate_run_duration_seconds",
+    Kind.HISTOGRAM,
+    _ARM,
+    "End-to-end latency of a run in its arm.",
+    SECONDS,
+    exemplar=True,
+)
+COMPONENT_CALLS: Final = Definition(
+    "sluicegate_component_calls_total",
+    Kind.COUNTER,
+    (*_COMPONENT, "outcome"),
+    "Steps that called a component, by how the step ended; skipped steps are not counted.",
+)
+COMPONENT_DURATION: Final = Definition(
+    "sluicegate_component_duration_seconds",
+    Kind.HISTOGRAM,
+    _COMPONENT,
+    "Latency of a component's steps, retries included.",
+    SECONDS,
+    exemplar=True,
+)
+FALLBACKS: Final = Definition(
+    "sluicegate_component_fallbacks_total",
+    Kind.COUNTER,
+    (*_ARM, "component", "strategy", "reason"),
+    "Degradations that were used; forced ablations are not counted.",
+    exemplar=True,
+)
+VIOLATIONS: Final = Definition(
+    "sluicegate_contract_violations_total",
+    Kind.COUNTER,
+    (*_ARM, "component"),
+    "Contract violations; component is empty for the workflow's own contract.",
+    exemplar=True,
+)
+REWARD: Final = Definition(
+    "sluicegate_run_reward",
+    Kind.HISTOGRAM,
+    _ARM,
+    "Reward of a run, in [0, 1]; runs without one are not counted.",
+    REWARDS,
+    exemplar=True,
+)
+MIRRORS_DROPPED: Final = Definition(
+    "sluicegate_mirrors_dropped_total",
+    Kind.COUNTER,
+    ("namespace", "workflow"),
+    "Mirrored runs dropped for want of budget; they are missing evidence.",
+)
+STAGE: Final = Definition(
+    "sluicegate_rollout_stage",
+    Kind.GAUGE,
+    ("namespace", "workflow", "stage"),
+    "1 for the state that the workflow's rollout is in, 0 for the others.",
+)
+SHARE: Final = Definition(
+    "sluicegate_traffic_share",
+    Kind.GAUGE,
+    ("namespace", "workflow", "target", "source"),
+    "Share of users answered by target (stable, candidate); source is Declared by the plan or Observed in runs.",
+)
+OUTCOMES: Final = Definition(
+    "sluicegate_rollout_outcomes_total",
+    Kind.COUNTER,
+    ("namespace", "workflow", "outcome"),
+    "Rollouts that ended, by outcome.",
+)
+GATE_LOG_E: Final = Definition(
+    "sluicegate_gate_log_e",
+    Kind.GAUGE,
+    ("namespace", "workflow", "gate", "component", "question"),
+    "Log e-value of a gate's question: harm (is it worse?) and safe (is it no worse than the margin?).",
+)
+RECONCILE: Final = Definition(
+    "sluicegate_reconcile_seconds",
+    Kind.HISTOGRAM,
+    ("kind", "outcome"),
+    "Duration of a reconcile, by kind of resource and how it ended.",
+    FAST_SECONDS,
+)
+QUEUE_DEPTH: Final = Definition(
+    "sluicegate_queue_depth", Kind.GAUGE, (), "Keys that are ready and not yet taken by a worker."
+)
+QUEUE_WAIT: Final = Definition(
+    "sluicegate_queue_wait_seconds",
+    Kind.HISTOGRAM,
+    (),
+    "How long a key was ready before a worker took it.",
+    FAST_SECONDS,
+)
+QUEUE_RETRIES: Final = Definition(
+    "sluicegate_queue_retries_total", Kind.COUNTER, (), "Keys that failed and were put back with a delay."
+)
+
+GATEWAY: Final = (
+    RUNS,
+    RUN_DURATION,
+    COMPONENT_CALLS,
+    COMPONENT_DURATION,
+    FALLBACKS,
+    VIOLATIONS,
+    REWARD,
+    MIRRORS_DROPPED,
+)
+CONTROL: Final = (
+    STAGE,
+    SHARE,
+    OUTCOMES,
+    GATE_LOG_E,
+    RECONCILE,
+    QUEUE_DEPTH,
+    QUEUE_WAIT,
+    QUEUE_RETRIES,
+)
+
+
+def reference() -> str:
+    """The metrics as a Markdown table, for docs/reference."""
+    rows = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
+    for item in (*GATEWAY, *CONTROL):
+        labels = ", ".join(f"`{label}`" for label in item.labels) or "–"
+        meaning = item.help
+        if item.buckets:
+            meaning += f" Buckets: {', '.join(f'{border:g}' for border in item.buckets)}."
+        if item.exemplar:
+            meaning += " Exemplar: `run_id`."
+        rows.append(f"| `{item.name}` | {item.kind} | {labels} | {meaning} |")
+    return "\n".join(rows) + "\n"
