@@ -9,6 +9,8 @@ from pydantic.alias_generators import to_camel
 
 GROUP = "sluicegate.io"
 API_VERSION = "sluicegate.io/v1alpha1"
+CHANGED_BY = "sluicegate.io/changed-by"
+"""Annotation that the API sets: who made the present spec (the author, for four eyes)."""
 
 
 class Model(BaseModel):
@@ -32,14 +34,18 @@ def _rate(text: str) -> str:
 Int = Annotated[int, Field(strict=True)]
 Text = Annotated[str, Field(strict=True, max_length=4096)]
 Flag = Annotated[bool, Field(strict=True)]
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
-VersionText = Annotated[str, Field(strict=True, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+Name = Annotated[
+    str, Field(strict=True, min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+]
+VersionText = Annotated[
+    str, Field(strict=True, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+]
 Expression = Annotated[str, Field(strict=True, min_length=1, max_length=4096)]
 Rate = Annotated[str, Field(strict=True, max_length=32, pattern=r"^(0|1)(\.[0-9]+)?$"), AfterValidator(_rate)]
 """A rate as a decimal string, "0.995"; never a float."""
 Number = Annotated[str, Field(strict=True, max_length=32, pattern=r"^[0-9]+(\.[0-9]+)?$")]
 """A non-negative number as a decimal string."""
-Schema = dict[str, Any] | bool
+Schema = dict[str, Any] | Flag
 """A JSON Schema, draft 2020-12."""
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
@@ -68,7 +74,9 @@ class OwnerReference(Model):
 class Metadata(Model):
     """Object metadata, the Kubernetes shape."""
 
-    name: Annotated[str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
+    name: Annotated[
+        str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+    ]
     namespace: Name = "default"
     uid: str | None = None
     resource_version: str | None = None
