@@ -1,0 +1,140 @@
+"""Loading of YAML and JSON files that may be hostile.
+
+The text is read as a stream of libyaml events, never through YAML constructors: depth, size and the growth by
+aliases are bounded before anything is built. Scalars follow the core schema of YAML 1.2 (section 10.3.2), so `on`,
+`yes` and dates are texts. JSON is read the same way, with a second try by a JSON parser for what YAML does not
+know (tabs, surrogate pairs). Every mistake is reported, at once where the syntax allows it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.json_text import load_json, looks_like_json
+from sluicegate.contracts.limits import MAX_BYTES
+from sluicegate.contracts.yaml_events import Composer, Loaded
+
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One resource as written. lines: field path -> line, from 1; source: the file's name, or "-"."""
+
+    data: dict[str, Any]
+    lines: Mapping[str, int]
+    source: str = "-"
+
+
+def load(text: bytes | str, *, source: str = "-") -> tuple[Document, ...]:
+    """All documents of a file. Raises Refused with every problem found; nothing else, whatever the input."""
+    content = _decoded(text, source)
+    try:
+        loaded = Composer(content, source).load()
+    except yaml.YAMLError as error:
+        if not looks_like_json(content):
+            raise Refused((_syntax_problem(error, source),)) from None
+        loaded = [load_json(content, source)]
+    return _documents(loaded, source)
+
+
+def _decoded(text: bytes | str, source: str) -> str:
+    size = len(text)
+    if size > MAX_BYTES:
+        raise _refused(
+            f"the file has {size} bytes",
+            source,
+            allowed=f"at most {MAX_BYTES} bytes",
+            hint="split it into files",
+        )
+    if isinstance(text, bytes):
+        if text.startswith(_BYTE_ORDER_MARKS):
+            raise _refused("the file is UTF-16", source, allowed="UTF-8", hint="save it as UTF-8")
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = text.count(b"\n", 0, error.start) + 1
+            value = f"byte 0x{text[error.start]:02x} at offset {error.start}"
+            raise _refused(
+                "the file is not UTF-8",
+                source,
+                value=value,
+                allowed="UTF-8",
+                hint="save it as UTF-8",
+                line=line,
+            ) from None
+    if not _is_unicode(text):
+        raise _refused(
+            "the text holds half of a surrogate pair", source, allowed="UTF-8", hint="save it as UTF-8"
+        )
+    at = text.find("\x00")
+    if at >= 0:
+        raise _refused(
+            "the file holds a NUL byte",
+            source,
+            value="NUL",
+            hint="it is not a text file",
+            line=text.count("\n", 0, at) + 1,
+        )
+    return text.removeprefix("\ufeff")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
+    documents = []
+    problems = []
+    for item in loaded:
+        if isinstance(item.value, dict):
+            documents.append(Document(data=item.value, lines=item.lines, source=source))
+        elif item.value is not None:
+            problems.append(
+                Problem(
+                    path="",
+                    message="the document is not an object",
+                    value=type(item.value).__name__,
+                    allowed="an object with apiVersion, kind, metadata and spec",
+                    hint="is this the right file?",
+                    line=item.line,
+                    source=source,
+                )
+            )
+    if problems:
+        raise Refused(tuple(problems))
+    if not documents:
+        raise _refused(
+            "the file is empty", source, value="no document", hint="`sluicegate init` writes a first one"
+        )
+    return tuple(documents)
+
+
+def _syntax_problem(error: yaml.YAMLError, source: str) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    said = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
+    column = f"column {mark.column + 1}" if mark else None
+    hint = (
+        "indent with spaces, not tabs"
+        if "'\\t'" in str(said)
+        else "check indentation, quotes and brackets near this line"
+    )
+    return Problem(
+        path="",
+        message=f"not valid YAML: {said}",
+        value=column,
+        hint=hint,
+        line=mark.line + 1 if mark else None,
+        source=source,
+    )
+
+
+def _refused(message: str, source: str, **facts: Any) -> Refused:
+    return Refused((Problem(path="", message=message, source=source, **facts),))

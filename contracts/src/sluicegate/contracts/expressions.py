@@ -1,0 +1,289 @@
+"""Conditions and mappings: plain paths as getters, everything else as CEL.
+
+`steps.plan.intent` becomes a closure over dict access; the rest is compiled once by cel-expr-python (the C++
+implementation of CEL, with its limits on depth and iterations). Only this module and cel_syntax know CEL.
+A CEL evaluation gets only those parts of the scope that the expression names, so its cost does not grow with
+the rest of the input.
+
+Compiled expressions are immutable and may be shared by threads.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from sluicegate.contracts import cel_syntax
+from sluicegate.contracts.cel_syntax import ANY_INDEX, Path
+from sluicegate.contracts.errors import SluicegateError
+from sluicegate.contracts.suggestions import closest, listed
+
+ROOTS = ("input", "steps", "run", "headers")
+MAX_LENGTH = 4096
+
+Scope = Mapping[str, Any]
+Evaluate = Callable[[Scope], Any]
+
+_PATH = re.compile(r'[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[(?:0|[1-9]\d{0,8})\]|\["[^"\\\n]*"\])*', re.ASCII)
+_SEGMENT = re.compile(r'\[(\d+)\]|\["([^"]*)"\]|\.?(\w+)', re.ASCII)
+_CEL_ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
+_CEL_STATUS = re.compile(r"^[A-Z_]+: |\s*\[[A-Z_]+\]$")
+_UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
+_MAX_DEPTH = 64
+
+
+class ExpressionError(SluicegateError):
+    """The expression is wrong, or cannot be evaluated on what is there. `column` counts from 1."""
+
+    reason = "ExpressionError"
+
+    def __init__(self, message: str, *, column: int | None = None, hint: str | None = None) -> None:
+        self.message = message
+        self.column = column
+        self.hint = hint
+        super().__init__(f"{message}; hint: {hint}" if hint else message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """An expression, ready to evaluate.
+
+    evaluate(scope) gives a JSON value or raises ExpressionError. references: paths from a root, an index as
+    ``[]``. guards: the references that the expression tests with has(). result_type: CEL's static type,
+    ``dyn`` when unknown. A getter returns the very object found in the scope, not a copy.
+    """
+
+    text: str
+    is_path: bool
+    references: tuple[Path, ...]
+    guards: tuple[Path, ...] = ()
+    result_type: str = "dyn"
+    evaluate: Evaluate = field(compare=False, repr=False)
+
+    @property
+    def is_constant(self) -> bool:
+        """Gives the same value whatever the scope."""
+        return not self.references
+
+
+def compile_expression(text: str) -> Compiled:
+    """Compile once. Raises ExpressionError with the column of the mistake."""
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"is {len(text)} characters long, at most {MAX_LENGTH} are allowed")
+    stripped = text.strip()
+    if _PATH.fullmatch(stripped):
+        keys = _keys(stripped)
+        if keys[0] in ROOTS:
+            names = tuple(ANY_INDEX if isinstance(key, int) else key for key in keys)
+            return Compiled(text=text, is_path=True, references=(names,), evaluate=_getter(stripped, keys))
+    return _compile_cel(text)
+
+
+def _keys(path: str) -> tuple[str | int, ...]:
+    return tuple(
+        int(index) if index else name or quoted
+        for index, quoted, name in (found.groups() for found in _SEGMENT.finditer(path))
+    )
+
+
+def _getter(text: str, keys: tuple[str | int, ...]) -> Evaluate:
+    if any(isinstance(key, int) for key in keys):
+        return _indexing_getter(text, keys)
+
+    def get(scope: Scope) -> Any:
+        value: Any = scope
+        try:
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError, IndexError):
+            raise _absent(text, keys, scope) from None
+        return value
+
+    return get
+
+
+def _indexing_getter(text: str, keys: tuple[str | int, ...]) -> Evaluate:
+    def get(scope: Scope) -> Any:
+        value: Any = scope
+        for key in keys:
+            if isinstance(key, int) and not isinstance(value, list | tuple):  # a text has indices, too
+                raise _absent(text, keys, scope)
+            try:
+                value = value[key]
+            except (KeyError, TypeError, IndexError):
+                raise _absent(text, keys, scope) from None
+        return value
+
+    return get
+
+
+def _absent(text: str, keys: tuple[str | int, ...], scope: Scope) -> ExpressionError:
+    """Names the first part of the path that is not there, and what is."""
+    value: Any = scope
+    so_far = ""
+    for key in keys:
+        there = isinstance(value, Mapping) and isinstance(key, str) and key in value
+        there = there or (isinstance(value, list | tuple) and isinstance(key, int) and key < len(value))
+        if not there:
+            return ExpressionError(f"{text}: {_missing(so_far, key, value)}")
+        value = value[key]
+        so_far += f"[{key}]" if isinstance(key, int) else f".{key}" if so_far else key
+    return ExpressionError(f"{text}: cannot be read")
+
+
+def _missing(so_far: str, key: str | int, value: Any) -> str:
+    where = so_far or "the scope"
+    if isinstance(value, Mapping):
+        why = " (a step that was skipped or has not run is absent)" if so_far == "steps" else ""
+        return f"{where} has no {key}{why}; there is: {listed(map(str, value), limit=12) or 'nothing'}"
+    if isinstance(value, list | tuple):
+        return f"{where} is a list of {len(value)}, it has no {key}"
+    return f"{where} is {_type_name(value)}, it has no {key}"
+
+
+def _type_name(value: Any) -> str:
+    names: dict[type, str] = {
+        type(None): "null",
+        bool: "a boolean",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+@cache
+def _environment() -> Any:
+    """One environment for all; it is not changed after this."""
+    from cel_expr_python import cel  # noqa: PLC0415 - not needed by workflows of plain paths
+
+    return cel.NewEnv(variables=dict.fromkeys(ROOTS, cel.Type.DYN)), cel.Type.ERROR
+
+
+def _compile_cel(text: str) -> Compiled:
+    environment, error_type = _environment()
+    try:
+        program = environment.compile(text)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise _syntax_error(text, str(error), environment) from None
+    names = cel_syntax.names_in(program.serialize())
+    references = tuple(dict.fromkeys(path for path in names.references if path[0] in ROOTS))
+    needed = _tree(references)
+
+    def evaluate(scope: Scope) -> Any:
+        data = {root: _project(scope[root], below) for root, below in needed.items() if root in scope}
+        try:
+            result = program.eval(data=data)
+            value = result.plain_value()
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ExpressionError(f"{text}: {_CEL_STATUS.sub('', str(error))}") from error
+        if result.type() == error_type:
+            raise _evaluation_error(text, str(value), references, scope)
+        return _json(value, text)
+
+    return Compiled(
+        text=text,
+        is_path=False,
+        references=references,
+        guards=tuple(dict.fromkeys(names.guards)),
+        result_type=program.return_type().name().lower(),
+        evaluate=evaluate,
+    )
+
+
+_Tree = dict[str, Any]
+
+
+def _tree(references: tuple[Path, ...]) -> _Tree:
+    """What of the scope is needed; None below a name means all of it."""
+    tree: _Tree = {}
+    for path in references:
+        _grow(tree, path)
+    return tree
+
+
+def _grow(tree: _Tree, path: Path) -> None:
+    *above, last = path[: path.index(ANY_INDEX)] if ANY_INDEX in path else path
+    for name in above:
+        below = tree.setdefault(name, {})
+        if below is None:
+            return
+        tree = below
+    tree[last] = None
+
+
+def _project(value: Any, needed: _Tree | None) -> Any:
+    if needed is None or not isinstance(value, dict):
+        return value
+    return {name: _project(value[name], below) for name, below in needed.items() if name in value}
+
+
+def _json(value: Any, text: str, depth: int = 0) -> Any:
+    """Plain JSON, or an error: CEL also has times, durations, bytes, types and maps with other keys."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if depth < _MAX_DEPTH:
+        if isinstance(value, list):
+            return [_json(item, text, depth + 1) for item in value]
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {key: _json(item, text, depth + 1) for key, item in value.items()}
+    raise ExpressionError(
+        f"{text}: gives {_type_name(value)}, which is not JSON",
+        hint="convert it, for instance with string(…)",
+    )
+
+
+def _evaluation_error(text: str, message: str, references: tuple[Path, ...], scope: Scope) -> ExpressionError:
+    if message.startswith("NOT_FOUND") or "found in Activation" in message:
+        for path in references:
+            keys = path[: path.index(ANY_INDEX)] if ANY_INDEX in path else path
+            if not _is_there(keys, scope):
+                absent = _absent(".".join(keys), keys, scope)
+                return ExpressionError(f"{text}: {absent.message}", hint="test it with has(…) first")
+    hint = None
+    if "No matching overloads" in message and "double" in message and "int64" in message:
+        hint = "CEL does not mix whole and decimal numbers: write 1.0, or double(…)"
+    return ExpressionError(f"{text}: {_CEL_STATUS.sub('', message)[:300]}", hint=hint)
+
+
+def _is_there(path: Path, scope: Scope) -> bool:
+    value: Any = scope
+    for name in path:
+        if not isinstance(value, Mapping) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+def _syntax_error(text: str, message: str, environment: Any) -> ExpressionError:
+    unknown = _unknown_root(text, message, environment)
+    if unknown is not None:
+        near = closest(unknown, ROOTS)
+        return ExpressionError(
+            f"unknown name {unknown}; there is {', '.join(ROOTS)}",
+            column=text.find(unknown) + 1,
+            hint=f"did you mean {near}?" if near else None,
+        )
+    found = _CEL_ERROR.search(message)
+    if found is None:
+        return ExpressionError(_CEL_STATUS.sub("", message.partition("\n")[0])[:300])
+    column = int(found[2])
+    return ExpressionError(
+        _CEL_STATUS.sub("", found[3])[:300], column=column if column > 0 and found[1] == "1" else None
+    )
+
+
+def _unknown_root(text: str, message: str, environment: Any) -> str | None:
+    """The name that is not a root; CEL itself reports the whole path as one undeclared reference."""
+    undeclared = _UNDECLARED.search(message)
+    if undeclared is None:
+        return None
+    references = cel_syntax.names_in(environment.compile(text, disable_check=True).serialize()).references
+    for path in references:
+        if path[0] not in ROOTS and undeclared[1].lstrip(".").split(".")[0] == path[0]:
+            return path[0]
+    return None
