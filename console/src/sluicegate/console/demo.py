@@ -1,17 +1,35 @@
 """`sluicegate demo`: a good candidate is promoted, a bad one is aborted, live in the terminal."""
 
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
+from typing import Any
+
+from sluicegate.console import demo_checks, demo_files, demo_text, output
+from sluicegate.console.client import WORKFLOWS, Client
+from sluicegate.console.demo_processes import Children, runs_url, until
+from sluicegate.contracts.errors import Problem, Refused, SluicegateError, Unavailable
+from sluicegate.contracts.stages import Outcome
 
 BAD = ("contract-break", "slow-p95", "more-fallbacks", "lower-reward", "crash")
+NAME = "support-bot"
+NAMESPACE = "default"
+FIRST_SECONDS = 30.0
+ROLLOUT_SECONDS = 180.0
+AFTERMATH_RUNS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
     """What `sluicegate demo` can be told.
 
-    bad: which of BAD is tried after the good candidate. rate: sessions per second of the simulated users.
-    keep: leave everything running at the end until Ctrl-C. state_dir: None makes a temporary one.
+    bad: which of BAD is tried after the good candidate. rate: new users per second. keep: leave everything
+    running at the end until Ctrl-C. state_dir: None makes a temporary one, removed at the end.
     """
 
     bad: str = "more-fallbacks"
@@ -23,4 +41,158 @@ class DemoOptions:
 
 def run(options: DemoOptions) -> int:
     """Run the demo; 0 only if the good candidate was promoted, the bad one aborted, and users were safe."""
-    raise NotImplementedError(options)
+    if options.bad not in BAD:
+        problem = Problem(
+            path="--bad", message="no such candidate", value=options.bad, allowed=", ".join(BAD)
+        )
+        raise Refused((problem,))
+    with _state(options.state_dir) as root, _stoppable(), Children(root / "demo-logs") as children:
+        stage = _Stage(options, root, children)
+        with stage.traffic():
+            truths = [stage.good(), stage.bad()]
+            output.echo(demo_text.users(stage.tally))
+            output.echo(demo_text.commands(stage.client, stage.witness, keep=options.keep))
+            passed = all(truths)
+            output.echo(demo_text.verdict(passed=passed))
+            if options.keep:
+                _wait_for_ctrl_c()
+    return 0 if passed else 1
+
+
+class _Stage:
+    """What is on the demo's stage: processes, users, and the two rollouts."""
+
+    def __init__(self, options: DemoOptions, root: Path, children: Children) -> None:
+        from sluicegate.console.traffic import BackgroundTraffic, support_customers
+
+        self._options, self._root, self._children = options, root, children
+        output.echo(demo_text.opening(root))
+        self._base = children.services(demo_files.support_bot() / "services.py", options.seed)
+        self.client: Client = children.up(root)
+        self._apply("v1", demo_files.stable(self._base))
+        self._wait_for_first()
+        url = runs_url(self.client, NAME)
+        self._users = BackgroundTraffic(
+            url, support_customers(options.seed), rate=options.rate, seed=options.seed
+        )
+        self.tally = self._users.tally
+        self.witness = ""
+
+    @contextmanager
+    def traffic(self) -> Iterator[None]:
+        """Users come and ask while this lasts."""
+        self._users.start()
+        output.echo(demo_text.traffic(runs_url(self.client, NAME), self._options.rate))
+        try:
+            yield
+        finally:
+            self._users.stop()
+
+    def good(self) -> bool:
+        """Roll out the good candidate; whether it was promoted and no user met it too early."""
+        document = demo_files.candidate("good", self._base)
+        rollout = self._roll_out(
+            "good", document, "a better candidate: it understands more customers and is faster"
+        )
+        return self._judge(rollout, Outcome.PROMOTED)
+
+    def bad(self) -> bool:
+        """Roll out the bad candidate on top of the good one; whether it was aborted and no user met it too early."""
+        stable = demo_files.candidate("good", self._base)
+        change = demo_files.candidate(self._options.bad, self._base)
+        document = demo_files.on_top_of(stable, change, demo_files.stable(self._base))
+        rollout = self._roll_out("bad", document, f"a bad candidate: {document['spec']['changeReason']}")
+        safe = self._judge(rollout, Outcome.ABORTED)
+        for gate in demo_checks.failed_gates(rollout):
+            self.witness = self.witness or next(iter(gate.get("runs") or ()), "")
+        return safe and self._is_back(stable["spec"]["version"])
+
+    def _roll_out(self, name: str, document: dict[str, Any], what: str) -> dict[str, Any]:
+        from sluicegate.console import live
+
+        output.echo(demo_text.heading(document["spec"]["version"], what))
+        self._apply(name, document)
+        ended = live.watch(self.client, NAMESPACE, NAME, timeout=ROLLOUT_SECONDS)
+        self._children.check()
+        if ended.timed_out or ended.snapshot.rollout is None:
+            output.note(f"the rollout has not ended in {ROLLOUT_SECONDS:g} s\n{self._children.tail('up')}")
+        return ended.snapshot.rollout or {}
+
+    def _judge(self, rollout: dict[str, Any], wanted: Outcome) -> bool:
+        outcome = (rollout.get("status") or {}).get("outcome")
+        version = ((rollout.get("spec") or {}).get("candidate") or {}).get("version", "")
+        early = demo_checks.too_early(self.tally.answers, version, demo_checks.opened_at(rollout))
+        output.echo(demo_text.passage(rollout, self.tally.answers))
+        output.echo(demo_text.exposure(version, early))
+        if outcome != wanted:
+            output.note(f"error: expected {wanted}, got {outcome or 'no outcome'}")
+        return outcome == wanted and not early
+
+    def _is_back(self, version: str) -> bool:
+        """Wait for answers that were asked after the end; whether all of them came from `version`."""
+        from sluicegate.contracts.adapters import system
+
+        ended = system.now()
+        enough = until(
+            lambda: len(demo_checks.since(self.tally.answers, ended)) >= AFTERMATH_RUNS, FIRST_SECONDS
+        )
+        after = demo_checks.since(self.tally.answers, ended)
+        others = [answer for answer in after if answer.status == 200 and answer.version != version]
+        output.echo(demo_text.back(version, len(after), len(others)))
+        return enough and not others
+
+    def _apply(self, name: str, document: dict[str, Any]) -> None:
+        path = self._root / f"{name}.yaml"
+        demo_files.write(document, path)
+        output.echo(demo_text.command(f"sluicegate apply -f {path}"))
+        document["metadata"].setdefault("namespace", NAMESPACE)
+        for applied in self.client.apply([document]):
+            for warning in applied.warnings:
+                output.note(f"  warning: {warning}")
+
+    def _wait_for_first(self) -> None:
+        """A first version becomes stable without stages."""
+
+        def is_healthy() -> bool:
+            workflow = self.client.get(WORKFLOWS, NAMESPACE, NAME)
+            return bool((workflow.get("status") or {}).get("phase") == "Healthy")
+
+        if not until(is_healthy, FIRST_SECONDS):
+            raise Unavailable(f"version 1 did not become stable\n{self._children.tail('up')}")
+
+
+@contextmanager
+def _state(chosen: Path | None) -> Iterator[Path]:
+    if chosen is not None:
+        chosen.mkdir(parents=True, exist_ok=True)
+        yield chosen
+        return
+    folder = Path(tempfile.mkdtemp(prefix="sluicegate-demo-"))
+    try:
+        yield folder
+    except SluicegateError:
+        output.note(f"the logs are in {folder}")
+        raise
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM ends the demo like Ctrl-C: through every `finally`."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _wait_for_ctrl_c() -> None:
+    try:
+        Event().wait()
+    except KeyboardInterrupt:
+        output.echo("stopping")
