@@ -120,8 +120,9 @@ async def serve(app: ReplayApp, host: str, port: int, ready: Callable[[int], Non
         )
         raise Refused((problem,)) from error
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=60)
-    ready(listener.getsockname()[1])
-    await uvicorn.Server(config).serve(sockets=[listener])
+    with listener:
+        ready(listener.getsockname()[1])
+        await uvicorn.Server(config).serve(sockets=[listener])
 
 
 def _object(body: bytes) -> Json:
