@@ -17,9 +17,9 @@ KEPT = 5_000
 _TABLE = """
 CREATE TABLE IF NOT EXISTS events (
   id INTEGER PRIMARY KEY AUTOINCREMENT, type TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
-  kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
+  kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL,
   count INTEGER NOT NULL DEFAULT 1, first_at TEXT NOT NULL, last_at TEXT NOT NULL,
-  UNIQUE (uid, kind, namespace, name, reason, message));
+  UNIQUE (kind, namespace, name, key));
 """
 
 
@@ -42,17 +42,18 @@ class SqliteEvents:
     def record(self, event: Event) -> None:
         """Add, or count again: a repeated event becomes the newest."""
         at = stamp(self._clock())
-        key = (event.uid, *event.about, event.reason, event.message[:1024])
-        same = "uid=? AND kind=? AND namespace=? AND name=? AND reason=? AND message=?"
+        key = (*event.about, event.key or f"{event.reason}/{event.message}"[:1024])
         self._base.execute("BEGIN IMMEDIATE")
-        row = self._base.execute(f"SELECT id, count, first_at FROM events WHERE {same}", key).fetchone()  # noqa: S608
+        row = self._base.execute(
+            "SELECT id, count, first_at FROM events WHERE kind=? AND namespace=? AND name=? AND key=?", key
+        ).fetchone()
         count, first = (row[1] + 1, row[2]) if row else (1, at)
         if row:
             self._base.execute("DELETE FROM events WHERE id=?", (row[0],))
         last = self._base.execute(
-            "INSERT INTO events (uid, kind, namespace, name, reason, message, type, count, first_at, last_at) "
+            "INSERT INTO events (kind, namespace, name, key, reason, message, type, count, first_at, last_at) "
             "VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (*key, event.type, count, first, at),
+            (*key, event.reason, event.message[:4096], event.type, count, first, at),
         ).lastrowid
         self._base.execute("DELETE FROM events WHERE id<=?", ((last or 0) - self._kept,))
         self._base.execute("COMMIT")
@@ -68,7 +69,7 @@ class SqliteEvents:
     ) -> list[Json]:
         """The newest `limit`, oldest first. workflow: those of the workflow and of what is named after it."""
         rows = self._base.execute(
-            "SELECT type, reason, message, kind, namespace, name, uid, count, first_at, last_at FROM events "
+            "SELECT type, reason, message, kind, namespace, name, count, first_at, last_at FROM events "
             "WHERE (?1 IS NULL OR namespace=?1) AND (?2 IS NULL OR kind=?2) AND (?3 IS NULL OR name=?3) "
             "AND (?4 IS NULL OR name=?4 OR substr(name, 1, length(?4)+1)=?4||'-') ORDER BY id DESC LIMIT ?5",
             (namespace, kind, name, workflow, limit),
@@ -115,13 +116,13 @@ class LocalEvents:
         return self._events
 
 
-def _event(row: tuple[str, str, str, str, str, str, str, int, str, str]) -> Json:
-    kind, reason, message, about, namespace, name, uid, count, first, last = row
+def _event(row: tuple[str, str, str, str, str, str, int, str, str]) -> Json:
+    kind, reason, message, about, namespace, name, count, first, last = row
     return {
         "type": kind,
         "reason": reason,
         "message": message,
-        "about": {"kind": about, "namespace": namespace, "name": name, "uid": uid},
+        "about": {"kind": about, "namespace": namespace, "name": name},
         "count": count,
         "firstAt": first,
         "lastAt": last,

@@ -13,15 +13,13 @@ from typing import Any, Protocol, TypeVar
 from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Problem, Refused
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources import KINDS, Kind
-from sluicegate.contracts.resources.base import API_VERSION, Resource
+from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY, Resource
 from sluicegate.operator import objects
 from sluicegate.operator.callers import Peer
 from sluicegate.operator.ports import Json, Ref, ref_of
 from sluicegate.operator.store import Verb, Write
 from sluicegate.operator.watch import LocalStore
 
-CHANGED_BY = "sluicegate.io/changed-by"
-"""Annotation: who made the present spec."""
 _TRIES = 5
 R = TypeVar("R")
 

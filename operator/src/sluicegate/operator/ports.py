@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 
 Json = dict[str, Any]
@@ -160,13 +161,13 @@ class EventSink(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened. type: Normal or Warning; reason: PascalCase."""
+    """One thing that happened. type: Normal or Warning; reason: PascalCase; key: equal keys are the same event."""
 
     type: str
     reason: str
     message: str
     about: Ref
-    uid: str = ""
+    key: str = ""
 
 
 class LoopClock(Protocol):
@@ -182,4 +183,32 @@ class LoopClock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
+        ...
+
+
+class LoopMetrics(Protocol):
+    """What the loop counts."""
+
+    def queued(self, depth: int) -> None:
+        """Keys that are ready and not yet taken."""
+        ...
+
+    def waited(self, seconds: float) -> None:
+        """How long a key was ready before it was taken."""
+        ...
+
+    def retried(self) -> None:
+        """A look failed and comes back."""
+        ...
+
+    def looked(self, kind: str, outcome: str, seconds: float) -> None:
+        """One look; outcome: Done, Conflict, Error."""
+        ...
+
+    def rollout(self, rollout: WorkflowRollout, status: RolloutStatus) -> None:
+        """Where a rollout stands."""
+        ...
+
+    def gone(self, ref: Ref) -> None:
+        """The object is no more; drop its series."""
         ...

@@ -1,0 +1,209 @@
+"""The control loop: gather → decide → apply → report, one function per kind.
+
+Order of one look (rollout.model says why it may be cut anywhere): children, then the status with the
+resourceVersion that was read, then routes, finalizers and events. A Conflict is looked at again with a fresh
+read; it is never a verdict.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from sluicegate.contracts.adapters import system
+from sluicegate.contracts.errors import Conflict, SluicegateError
+from sluicegate.contracts.resources import KINDS
+from sluicegate.operator import reporting
+from sluicegate.operator.executor import Executor
+from sluicegate.operator.gather import Gatherer
+from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, Ref, ResourceStore
+from sluicegate.operator.queue import KeyedQueue, Limits
+from sluicegate.operator.store import Expired
+from sluicegate.rollout.rollouts import reconcile_rollout
+from sluicegate.rollout.workflows import reconcile_workflow
+
+log = structlog.get_logger(__name__)
+_KINDS = frozenset(KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Seconds. status: least time between two writes of a status in which only numbers moved. resync: every key
+    is looked at again so often. longest: no key with something to do waits longer (leases are renewed by looks).
+    """
+
+    status: float = 1.0
+    resync: float = 60.0
+    longest: float = 15.0
+    workers: int = 4
+    limits: Limits = field(default_factory=Limits)
+
+
+class Controller:
+    """Looks at workflows and rollouts until cancelled."""
+
+    def __init__(
+        self,
+        *,
+        store: ResourceStore,
+        gatherer: Gatherer,
+        executor: Executor,
+        clock: LoopClock,
+        metrics: LoopMetrics,
+        pace: Pace | None = None,
+    ) -> None:
+        self._store, self._gather, self._executor = store, gatherer, executor
+        self._clock, self._metrics, self._pace = clock, metrics, pace or Pace()
+        self._queue: KeyedQueue[Ref] = KeyedQueue(clock, metrics, self._pace.limits)
+        self._written: dict[Ref, float] = {}  # when a status was written last
+        self._looks = {"AgentWorkflow": self.look_at_workflow, "WorkflowRollout": self.look_at_rollout}
+        self.synced = asyncio.Event()
+        """Set once everything that exists was queued."""
+
+    async def run(self) -> None:
+        """Watch, queue, look."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow())
+            group.create_task(self._resync())
+            group.create_task(self._queue.serve(self.handle, workers=self._pace.workers))
+
+    async def handle(self, key: Ref) -> bool:
+        """One look with its failures told; False: again, later."""
+        started = self._clock.monotonic()
+        outcome = "Error"
+        try:
+            after = await self._looks[key.kind](key)
+            outcome = "Done"
+        except Conflict as conflict:
+            outcome = "Conflict"
+            log.debug("look_again", about=str(key), reason=str(conflict))
+            return False
+        except SluicegateError as error:
+            log.warning("look_failed", about=str(key), error=str(error))
+            return False
+        except Exception:  # the loop's one net: a bug in one object must not stop the others
+            log.exception("look_crashed", about=str(key))
+            return False
+        finally:
+            self._metrics.looked(key.kind, outcome, self._clock.monotonic() - started)
+        if after is not None:
+            self._queue.add(key, after=max(after, 0.01))
+        return True
+
+    async def look_at_workflow(self, ref: Ref) -> float | None:
+        """One look; seconds until the next, None: only when something changes."""
+        found = await self._gather.workflow(ref)
+        if found is None:
+            await self._executor.plans.remove(ref.namespace, ref.name)
+            self._forget(ref)
+            return None
+        held, observed = found
+        plan = reconcile_workflow(observed, self._clock.now())
+        await self._executor.carry_out(plan.before())
+        wait = await self._report(ref, held, plan.status)
+        await self._executor.carry_out(plan.after())
+        return _sooner(plan.requeue_after, wait)
+
+    async def look_at_rollout(self, ref: Ref) -> float | None:
+        """The same for a rollout."""
+        found = await self._gather.rollout(ref)
+        if found is None:
+            self._forget(ref)
+            return None
+        held, observed = found
+        plan = reconcile_rollout(observed, self._clock.now())
+        await self._executor.carry_out(plan.before())
+        wait = await self._report(ref, held, plan.status)
+        await self._executor.carry_out(plan.after())
+        self._metrics.rollout(observed.rollout, plan.status)
+        longest = self._pace.longest if plan.requeue_after is not None else None
+        return _sooner(_sooner(plan.requeue_after, wait), longest)
+
+    async def _report(self, ref: Ref, held: Json, status: Any) -> float | None:
+        """Write the status when it has something new to say; else seconds until it may be written."""
+        wanted = status.to_json()
+        now = self._clock.monotonic()
+        due = self._written.get(ref, -self._pace.status) + self._pace.status
+        news = reporting.news(held.get("status"), wanted)
+        if news is reporting.News.NOTHING:
+            return None
+        if news is reporting.News.NUMBERS and now < due:
+            return due - now
+        await self._store.update_status({**held, "status": wanted})
+        self._written[ref] = now
+        return None
+
+    def _forget(self, ref: Ref) -> None:
+        self._queue.forget(ref)
+        self._written.pop(ref, None)
+        self._metrics.gone(ref)
+
+    async def _follow(self) -> None:
+        """Everything that exists, then every change; again from the start when the watch came too late."""
+        while True:
+            version = await self._queue_all()
+            self.synced.set()
+            try:
+                async for change in self._store.watch(_KINDS, version):
+                    for key in keys_of(change.item):
+                        self._queue.add(key)
+            except Expired:
+                log.info("watch_expired", since=version)
+
+    async def _queue_all(self) -> int:
+        """Returns the oldest version that was listed."""
+        versions = []
+        for kind in sorted(self._looks):
+            listing = await self._store.listing(kind)
+            versions.append(listing.version)
+            for item in listing.items:
+                for key in keys_of(item):
+                    self._queue.add(key)
+        return min(versions)
+
+    async def _resync(self) -> None:
+        while True:
+            half = self._pace.resync / 2
+            await self._clock.sleep(half + system.jitter(self._pace.resync))
+            await self._queue_all()
+
+
+def _own(item: Json) -> Iterator[Ref]:
+    yield Ref(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+
+
+def _workflow(item: Json) -> Iterator[Ref]:
+    yield Ref("AgentWorkflow", item["metadata"]["namespace"], item["spec"]["workflow"])
+
+
+def _rollout(item: Json) -> Iterator[Ref]:
+    yield from _own(item)
+    yield from _workflow(item)
+
+
+def _target(item: Json) -> Iterator[Ref]:
+    target = item["spec"]["target"]
+    yield Ref(target.get("kind", "WorkflowRollout"), item["metadata"]["namespace"], target["name"])
+
+
+_KEYS: dict[str, Callable[[Json], Iterator[Ref]]] = {
+    "AgentWorkflow": _own,
+    "WorkflowRevision": _workflow,
+    "WorkflowRollout": _rollout,
+    "Decision": _target,
+}
+
+
+def keys_of(item: Json) -> Iterator[Ref]:
+    """The keys to look at when `item` changed."""
+    source = _KEYS.get(item["kind"])
+    if source is not None:
+        yield from source(item)
+
+
+def _sooner(left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return min(left, right)

@@ -1,0 +1,71 @@
+"""Apply: carries out what a decision asks for. Every act may be repeated without harm."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sluicegate.contracts.errors import Conflict, NotFound
+from sluicegate.operator.ports import Event, EventSink, Json, PlanSink, Ref, ResourceStore
+from sluicegate.rollout.model import Act, Apply, Delete, Emit, Finalize, ObjectRef, Route, Unroute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """Turns acts into writes. A Conflict goes to the caller: look again."""
+
+    store: ResourceStore
+    plans: PlanSink
+    events: EventSink
+
+    async def carry_out(self, acts: Iterable[Act]) -> None:
+        """In order; stops at the first that cannot be done."""
+        for act in acts:
+            match act:
+                case Apply(resource):
+                    await self._apply(resource.to_json())
+                case Delete(ref):
+                    await self._delete(_ref(ref))
+                case Finalize(ref, finalizers):
+                    await self._finalize(_ref(ref), finalizers)
+                case Route(plan):
+                    await self.plans.write(plan)
+                case Unroute(namespace, workflow):
+                    await self.plans.remove(namespace, workflow)
+                case Emit(event):
+                    await self.events.record(
+                        Event(
+                            type=event.severity,
+                            reason=event.reason,
+                            message=event.message,
+                            about=_ref(event.about),
+                            key=event.key,
+                        )
+                    )
+
+    async def _apply(self, item: Json) -> None:
+        """Create; the same object again is no change, another under its name is a Conflict."""
+        try:
+            await self.store.create(item)
+        except Conflict:
+            held = await self.store.get(
+                Ref(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+            )
+            if held["spec"] != item["spec"]:
+                raise
+
+    async def _delete(self, ref: Ref) -> None:
+        try:
+            await self.store.delete(ref)
+        except NotFound:
+            return
+
+    async def _finalize(self, ref: Ref, finalizers: tuple[str, ...]) -> None:
+        try:
+            held = await self.store.get(ref)
+        except NotFound:
+            return
+        metadata = {**held["metadata"], "finalizers": list(finalizers)}
+        await self.store.update({**held, "metadata": metadata})
+
+
+def _ref(ref: ObjectRef) -> Ref:
+    return Ref(ref.kind, ref.namespace, ref.name)

@@ -1,0 +1,136 @@
+"""Gather: everything that one decision looks at, read once."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from sluicegate.contracts.errors import NotFound
+from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.resources import (
+    KINDS,
+    AgentWorkflow,
+    Decision,
+    Resource,
+    WorkflowRevision,
+    WorkflowRollout,
+)
+from sluicegate.contracts.stages import Stage
+from sluicegate.operator.ports import GatewayView, Json, Ref, ResourceReader
+from sluicegate.rollout.model import Look, RolloutObserved, WorkflowObserved
+from sluicegate.rollout.planning import look
+
+R = TypeVar("R", bound=Resource)
+
+
+class EvidenceView(Protocol):
+    """The folded evidence of a stage."""
+
+    async def evidence(self, wanted: Look) -> StageEvidence:
+        """Fold what is new, keep the state, answer."""
+        ...
+
+    async def sampled_fallbacks(self, wanted: Look, per_kind: int) -> int:
+        """How many fallbacks of the stage and attempt are sampled for review."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What was read. held: the object as stored, whose resourceVersion the status write must still find."""
+
+    held: Json
+    observed: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gatherer:
+    """Reads for the control loop."""
+
+    store: ResourceReader
+    gateways: GatewayView
+    evidence: EvidenceView
+
+    async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
+        """The workflow with its revisions and rollouts; None when it is gone."""
+        held = await self._held(ref)
+        if held is None:
+            return None
+        workflow = typed(held, AgentWorkflow)
+        programmed = await self.gateways.programmed(ref.namespace, ref.name)
+        return held, WorkflowObserved(
+            workflow=workflow,
+            revisions=await self._owned(WorkflowRevision, workflow),
+            rollouts=await self._owned(WorkflowRollout, workflow),
+            plan=await self.gateways.plan(ref.namespace, ref.name),
+            programmed=programmed.version,
+            live_gateways=programmed.gateways,
+        )
+
+    async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
+        """The rollout with its arms, decisions and evidence; None when it is gone."""
+        held = await self._held(ref)
+        if held is None:
+            return None
+        rollout = typed(held, WorkflowRollout)
+        workflow = rollout.spec.workflow
+        wanted = look(rollout)
+        programmed = await self.gateways.programmed(ref.namespace, workflow)
+        return held, RolloutObserved(
+            rollout=rollout,
+            workflow=await self._workflow_of(rollout),
+            stable=await self._revision(ref.namespace, rollout.spec.stable.name),
+            candidate=await self._revision(ref.namespace, rollout.spec.candidate.name),
+            decisions=await self._decisions(rollout),
+            plan=await self.gateways.plan(ref.namespace, workflow),
+            programmed=programmed.version,
+            live_gateways=programmed.gateways,
+            evidence=await self.evidence.evidence(wanted) if wanted else None,
+            sampled_fallbacks=await self._sampled(rollout, wanted),
+        )
+
+    async def _held(self, ref: Ref) -> Json | None:
+        try:
+            return await self.store.get(ref)
+        except NotFound:
+            return None
+
+    async def _owned(self, kind: type[R], workflow: AgentWorkflow) -> tuple[R, ...]:
+        """Objects of `kind` that belong to this very workflow, not to an earlier one of its name."""
+        found = await self.store.listing(kind.__name__, workflow.metadata.namespace)
+        uid = workflow.metadata.uid
+        return tuple(typed(item, kind) for item in found.items if item["spec"]["workflowUid"] == uid)
+
+    async def _workflow_of(self, rollout: WorkflowRollout) -> AgentWorkflow | None:
+        ref = Ref("AgentWorkflow", rollout.metadata.namespace, rollout.spec.workflow)
+        held = await self._held(ref)
+        if held is None or held["metadata"]["uid"] != rollout.spec.workflow_uid:
+            return None
+        return typed(held, AgentWorkflow)
+
+    async def _revision(self, namespace: str, name: str) -> WorkflowRevision | None:
+        held = await self._held(Ref("WorkflowRevision", namespace, name))
+        return typed(held, WorkflowRevision) if held else None
+
+    async def _decisions(self, rollout: WorkflowRollout) -> tuple[Decision, ...]:
+        """About this rollout, in the order in which they were made."""
+        found = await self.store.listing("Decision", rollout.metadata.namespace)
+        uid = rollout.metadata.uid
+        mine = [item for item in found.items if item["spec"]["target"]["uid"] == uid]
+        mine.sort(key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]))
+        return tuple(typed(item, Decision) for item in mine)
+
+    async def _sampled(self, rollout: WorkflowRollout, wanted: Look | None) -> int:
+        if wanted is None or wanted.key.stage is not Stage.CONTROLLED:
+            return 0
+        planned = next((stage for stage in rollout.spec.stages if stage.name is Stage.CONTROLLED), None)
+        if planned is None or not planned.review_fallbacks:
+            return 0
+        return await self.evidence.sampled_fallbacks(wanted, planned.review_fallbacks)
+
+
+def typed(held: Json, kind: type[R]) -> R:
+    """The stored object as its model."""
+    model = KINDS[kind.__name__].model
+    resource = model.model_validate(held)
+    if not isinstance(resource, kind):
+        raise TypeError(f"{held.get('kind')} is not a {kind.__name__}")
+    return resource
