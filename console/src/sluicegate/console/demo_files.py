@@ -1,5 +1,6 @@
 """The example's files, wherever they are installed, made to fit the demo's ports and the version that is stable."""
 
+import json
 from copy import deepcopy
 from importlib import resources
 from pathlib import Path
@@ -68,4 +69,5 @@ def write(document: Document, path: Path) -> None:
     """As YAML, so that it can be looked at and applied by hand."""
     import yaml
 
-    path.write_text(yaml.safe_dump(deepcopy(document), sort_keys=False, width=110, allow_unicode=True))
+    copy = json.loads(json.dumps(document))  # no part is shared, so no anchors are written
+    path.write_text(yaml.safe_dump(copy, sort_keys=False, width=110, allow_unicode=True))
