@@ -1,0 +1,245 @@
+"""The mean test, its e-value, and the interval of a rate."""
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, special
+
+from sluicegate.observability.sequential import (
+    FRACTIONS,
+    MeanTest,
+    beta_binomial_interval,
+    e_to_p,
+    units_needed,
+)
+from tests.observability import simulation
+
+DIFFERENCES = (-1.0, 0.0, 1.0)
+
+
+def folded(values: list[float], low: float = -1.0, high: float = 1.0, null: float = 0.0) -> MeanTest:
+    test = MeanTest(low, high, null)
+    for value in values:
+        test.add(value)
+    return test
+
+
+@pytest.mark.parametrize(
+    ("low", "null", "draw"),
+    [
+        (-1.0, 0.0, lambda g: g.choice([-1.0, 0.0, 0.0, 1.0], (4, 600))),
+        (-1.0, -0.02, lambda g: g.uniform(-1.0, 1.0, (4, 600))),
+        (0.0, 0.02, lambda g: (g.random((4, 600)) < 0.04).astype(float)),
+    ],
+    ids=["harm of pairs", "safe, continuous", "one arm against a rate"],
+)
+def test_log_e_equals_the_formula_written_in_numpy(
+    low: float, null: float, draw: Callable[[np.random.Generator], simulation.Array]
+) -> None:
+    values = draw(np.random.default_rng(7))
+    expected = simulation.log_e(values, low, null)
+    for row, path in zip(values, expected, strict=True):
+        test = MeanTest(low, 1.0, null)
+        for n, value in enumerate(row, start=1):
+            test.add(float(value))
+            if n % 97 == 0 or n == len(row):
+                assert test.log_e == pytest.approx(path[n - 1], rel=1e-9, abs=1e-11)
+
+
+def expected_e_value(
+    chances: Callable[[tuple[float, ...]], tuple[float, ...]], values: tuple[float, ...], null: float, n: int
+) -> float:
+    """Sum over all sequences of chance times e-value; `chances` may look at the past."""
+    total = 0.0
+    for sequence in itertools.product(values, repeat=n):
+        chance = 1.0
+        for i, value in enumerate(sequence):
+            chance *= chances(sequence[:i])[values.index(value)]
+        test = MeanTest(min(values), max(values), null)
+        for value in sequence:
+            test.add(value)
+        total += chance * math.exp(test.log_e)
+    return total
+
+
+def _restless(past: tuple[float, ...]) -> tuple[float, ...]:
+    """Mean 0 given the past, but how often the arms differ depends on it."""
+    differ = 0.9 if past and past[-1] > 0 else 0.1
+    return (differ / 2, 1 - differ, differ / 2)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chances", "values", "null", "expected"),
+    [
+        ("equal arms: exactly one", lambda _: (0.05, 0.9, 0.05), DIFFERENCES, 0.0, 1.0),
+        ("equal arms that depend on the past: exactly one", _restless, DIFFERENCES, 0.0, 1.0),
+        ("exactly the margin worse: one", lambda _: (0.07, 0.88, 0.05), DIFFERENCES, -0.02, 1.0),
+        ("a rate at its limit: one", lambda _: (0.9, 0.1), (0.0, 1.0), 0.1, 1.0),
+    ],
+)
+def test_expectation_at_the_border_of_the_null_is_one(
+    sentence: str,
+    chances: Callable[[tuple[float, ...]], tuple[float, ...]],
+    values: tuple[float, ...],
+    null: float,
+    expected: float,
+) -> None:
+    # Oracle: the definition of a test martingale, by enumeration of every sequence of seven values.
+    assert expected_e_value(chances, values, null, 7) == pytest.approx(expected, rel=1e-12), sentence
+
+
+@pytest.mark.parametrize("better", [0.02, 0.1, 0.4])
+def test_expectation_inside_the_null_is_below_one(better: float) -> None:
+    chances = (0.05 + better, 0.9 - better, 0.05)
+    assert expected_e_value(lambda _: chances, DIFFERENCES, 0.0, 7) < 1.0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.0000001, -1.0000001])
+def test_a_value_outside_the_bounds_is_refused_and_changes_nothing(value: float) -> None:
+    test = folded([0.0, 1.0, -0.5])
+    before = test.to_json()
+    with pytest.raises(ValueError, match="outside"):
+        test.add(value)
+    assert test.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "null"),
+    [(0, 1, 0), (0, 1, 1), (1, 0, 0.5), (0, 1, math.nan), (-math.inf, 1, 0), (0, math.inf, 1)],
+)
+def test_a_null_that_cannot_be_tested_is_refused(low: float, high: float, null: float) -> None:
+    with pytest.raises(ValueError, match="low < null < high"):
+        MeanTest(low, high, null)
+
+
+def test_without_values_there_is_no_evidence() -> None:
+    test = MeanTest(-1.0, 1.0, 0.0)
+    assert (test.log_e, test.growth) == (0.0, None)
+
+
+def test_the_worst_value_for_ever_leaves_a_finite_state() -> None:
+    test = folded([-1.0] * 50_000)
+    assert math.isfinite(test.log_e)
+    assert test.log_e < 0.0
+
+
+def test_more_distinct_values_than_are_remembered_change_nothing() -> None:
+    values = [float(value) for value in np.random.default_rng(3).uniform(-1, 1, 3000)]
+    twice = values + values[::-1]
+    test = folded(twice)
+    logs = [0.0] * len(FRACTIONS)
+    for value in twice:
+        logs = [log + math.log1p(fraction * value) for log, fraction in zip(logs, FRACTIONS, strict=True)]
+    assert test.to_json()["logs"] == logs
+    assert len(test._cache) <= 1024
+
+
+@given(st.lists(st.floats(-1.0, 1.0), max_size=60), st.integers(0, 60))
+def test_a_restart_anywhere_gives_the_same_bits(values: list[float], cut: int) -> None:
+    test = folded(values[:cut], null=-0.05)
+    test = MeanTest.from_json(json.loads(json.dumps(test.to_json())))
+    for value in values[cut:]:
+        test.add(value)
+    whole = folded(values, null=-0.05)
+    assert test.to_json() == whole.to_json()
+    assert test.log_e.hex() == whole.log_e.hex()
+
+
+def test_state_of_another_grid_is_refused() -> None:
+    state = MeanTest(-1.0, 1.0, 0.0).to_json()
+    with pytest.raises(ValueError, match="stakes"):
+        MeanTest.from_json({**state, "logs": state["logs"][:-1]})
+
+
+def test_growth_is_the_best_stakes_mean_log_gain() -> None:
+    values = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], 4000, p=[0.05, 0.85, 0.1])
+    expected = max(np.mean(np.log1p(stake * values)) for stake in simulation.STAKES)
+    test = folded([float(value) for value in values])
+    assert test.growth == pytest.approx(expected, rel=1e-9)
+    assert folded([-1.0, 0.0]).growth is None
+
+
+def test_growth_tells_how_many_more_units_are_needed() -> None:
+    # The same values again and again: the estimate must come true to within the mixture's constant.
+    cycle = [1.0, *[0.0] * 17, -1.0, 0.0] * 2 + [1.0]
+    test = folded(cycle * 4)
+    need = units_needed(test.log_e, test.growth, 1e-6)
+    assert need is not None
+    have = 0
+    while test.log_e < math.log(1e6):
+        test.add(cycle[have % len(cycle)])
+        have += 1
+    assert have == pytest.approx(need, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("log_e", "growth", "expected"),
+    [
+        (math.log(20.0), 0.1, 0),
+        (5.0, None, 0),
+        (0.0, None, None),
+        (-3.0, None, None),
+        (0.0, math.log(20.0), 1),
+        (0.0, math.log(20.0) / 100, 100),
+    ],
+)
+def test_units_needed(log_e: float, growth: float | None, expected: int | None) -> None:
+    assert units_needed(log_e, growth, 0.05) in {expected, None if expected is None else expected + 1}
+
+
+@pytest.mark.parametrize(("log_e", "p"), [(0.0, 1.0), (-4.0, 1.0), (math.log(20), 0.05), (800.0, 0.0)])
+def test_p_value_of_an_e_value(log_e: float, p: float) -> None:
+    assert e_to_p(log_e) == pytest.approx(p, rel=1e-12, abs=1e-300)
+
+
+# Oracle: research notes, numbers computed with confseq's source and ville (uniform mixture, alpha 0.05).
+INTERVALS = [
+    (0, 10, 0.0, 0.41688),
+    (9, 10, 0.45488, 0.99954),
+    (95, 100, 0.83974, 0.99342),
+    (950, 1000, 0.91983, 0.97176),
+    (9500, 10000, 0.94068, 0.95834),
+    (100, 100, 0.92672, 1.0),
+    (99, 100, 0.9052, 1.0),
+    (990, 1000, 0.97206, 0.99792),
+]
+
+
+@pytest.mark.parametrize(("successes", "n", "low", "high"), INTERVALS)
+def test_interval_of_a_rate_equals_published_numbers(
+    successes: int, n: int, low: float, high: float
+) -> None:
+    assert beta_binomial_interval(successes, n, 0.05) == pytest.approx((low, high), abs=6e-5)
+
+
+@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.001, 0.2))
+def test_interval_of_a_rate_equals_scipy(counts: tuple[int, int], alpha: float) -> None:
+    successes, n = counts
+
+    def excess(p: float) -> float:
+        likelihood = special.xlogy(successes, p) + special.xlog1py(n - successes, -p)
+        return float(special.betaln(successes + 1, n - successes + 1) - likelihood + np.log(alpha))
+
+    low, high = beta_binomial_interval(successes, n, alpha)
+    rate = successes / n
+    if successes:
+        assert low == pytest.approx(optimize.brentq(excess, 1e-300, rate, xtol=1e-13), abs=1e-9)
+    if successes < n:
+        assert high == pytest.approx(optimize.brentq(excess, rate, 1 - 1e-16, xtol=1e-13), abs=1e-9)
+    assert 0.0 <= low <= rate <= high <= 1.0
+
+
+@pytest.mark.parametrize(("successes", "n", "alpha"), [(3, 2, 0.05), (-1, 2, 0.05), (1, 2, 0.0), (1, 2, 1.0)])
+def test_interval_of_nonsense_is_refused(successes: int, n: int, alpha: float) -> None:
+    with pytest.raises(ValueError, match="successes"):
+        beta_binomial_interval(successes, n, alpha)
+
+
+def test_interval_without_runs_is_everything() -> None:
+    assert beta_binomial_interval(0, 0, 0.05) == (0.0, 1.0)
