@@ -1,0 +1,90 @@
+"""`sluicegate init`: the smallest useful workflow, ready to be edited."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sluicegate.console import output
+from sluicegate.contracts.errors import Conflict, Problem, Refused
+
+SCHEMA_URL = "https://sluicegate.io/schemas/v1alpha1/agentworkflow.json"
+
+
+class Protocol(StrEnum):
+    """Protocols of an endpoint that local mode can call."""
+
+    HTTP = "Http"
+    NATIVE = "Native"
+    OPENAI = "OpenAI"
+
+
+_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+apiVersion: sluicegate.io/v1alpha1
+kind: AgentWorkflow
+metadata: {{name: {name}}}
+spec:
+  version: 1.0.0              # raise it with every change; a change goes Canary → Shadow → Controlled → Full
+  components:
+  - name: agent
+    version: v1
+    endpoint: {endpoint}
+    sideEffects: None         # None, Sandboxed or Live; a mirrored run never calls a Live component
+    contract:
+      input: {{type: object}}   # JSON Schemas: what goes in, what must come out
+      output: {{type: object}}
+    sla: {{maxLatencyMs: 2000}}
+"""
+_ENDPOINTS = {
+    Protocol.HTTP: "{{protocol: Http, url: {url}}}",
+    Protocol.NATIVE: "{{protocol: Native, url: {url}}}",
+    Protocol.OPENAI: "{{protocol: OpenAI, url: {url}, model: my-model, prompt: Answer the user.}}",
+}
+_URLS = {
+    Protocol.HTTP: "http://127.0.0.1:9000",
+    Protocol.NATIVE: "http://127.0.0.1:9000",
+    Protocol.OPENAI: "http://127.0.0.1:8000/v1",
+}
+
+
+def init(
+    name: Annotated[str, typer.Argument(help="Name of the workflow.")] = "my-agent",
+    *,
+    url: Annotated[str | None, typer.Option(help="Where the agent listens.", show_default=False)] = None,
+    protocol: Annotated[
+        Protocol, typer.Option(help="How it is called.", case_sensitive=False)
+    ] = Protocol.HTTP,
+    file: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write; - for standard output.")
+    ] = Path("workflow.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Write the smallest useful workflow: one agent behind one URL."""
+    text = template(name, url or _URLS[protocol], protocol)
+    if str(file) == "-":
+        output.echo(text.rstrip("\n"))
+        return
+    if file.exists() and not force:
+        raise Conflict(f"{file} exists already; use --force to overwrite it, or -o to write another file")
+    file.write_text(text)
+    output.echo(f"{file} written. Next:")
+    output.echo(f"  sluicegate lint -f {file}      check it")
+    output.echo(f"  sluicegate up -f {file}        run it")
+
+
+def template(name: str, url: str, protocol: Protocol = Protocol.HTTP) -> str:
+    """The file's text; Refused when name or url cannot be part of a workflow."""
+    problems = []
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name):
+        allowed = "1–63 lower-case letters, digits and -, not at the ends"
+        problems.append(Problem(path="NAME", message="not a valid name", value=repr(name), allowed=allowed))
+    if not re.fullmatch(r"https?://[^\s{},#]+", url):
+        problems.append(
+            Problem(path="--url", message="not a URL", value=repr(url), allowed="http:// or https://")
+        )
+    if problems:
+        raise Refused(tuple(problems))
+    return _TEMPLATE.format(schema=SCHEMA_URL, name=name, endpoint=_ENDPOINTS[protocol].format(url=url))

@@ -1,0 +1,181 @@
+"""`sluicegate run list|show|outcome`: recorded runs."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sluicegate.console import output
+from sluicegate.console.complete import complete_name
+from sluicegate.console.output import Format
+from sluicegate.console.session import Output, Session, connected
+from sluicegate.contracts.adapters import system
+from sluicegate.contracts.errors import NotFound, Problem, Refused, Unavailable
+from sluicegate.contracts.runs import Arm, RunOutcome
+from sluicegate.contracts.stages import Stage
+
+if TYPE_CHECKING:
+    from sluicegate.operator.state_dir import UpFile
+
+app = typer.Typer(no_args_is_help=True, help="Recorded runs: list, show, outcome.")
+RunId = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run id; the beginning is enough where it is unique.")
+]
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SECONDS = 10.0
+
+
+class Result(StrEnum):
+    """Business outcome of a run."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@app.command("list")
+@connected
+def list_runs(
+    session: Session,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow", "-w", autocompletion=complete_name, show_default=False, help="Of this workflow."
+        ),
+    ] = None,
+    arm: Annotated[
+        Arm | None, typer.Option(case_sensitive=False, show_default=False, help="In this arm.")
+    ] = None,
+    stage: Annotated[
+        Stage | None, typer.Option(case_sensitive=False, show_default=False, help="In this stage.")
+    ] = None,
+    outcome: Annotated[
+        RunOutcome | None, typer.Option(case_sensitive=False, show_default=False, help="With this outcome.")
+    ] = None,
+    fallback: Annotated[
+        bool | None,
+        typer.Option("--fallback/--no-fallback", show_default=False, help="With or without a fallback."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            show_default=False, help="Since a time (2026-01-31T12:00:00Z) or for a span: 30s, 10m, 2h, 1d."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 20,
+    every: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
+    format: Output = Format.TABLE,
+) -> None:
+    """List runs, newest first."""
+    from sluicegate.console.tracing import runs_table
+
+    query = {
+        "namespace": None if every else session.namespace,
+        "workflow": workflow,
+        "arm": arm,
+        "stage": stage,
+        "outcome": outcome,
+        "fallback": None if fallback is None else str(fallback).lower(),
+        "since": _moment(since) if since else None,
+        "limit": limit,
+    }
+    found = session.client.runs(query)
+    if output.structured(output.as_list(found), format):
+        return
+    if format is Format.NAME:
+        for run_id in dict.fromkeys(one["run_id"] for one in found):
+            output.echo(run_id)
+        return
+    if found:
+        output.echo(runs_table(found, system.now(), wide=format is Format.WIDE))
+    output.note(f"{output.plural(len(found), 'run')}" + (", newest first" if len(found) > 1 else ""))
+
+
+@app.command()
+@connected
+def show(
+    session: Session,
+    run: RunId,
+    arm: Annotated[
+        Arm | None, typer.Option(case_sensitive=False, show_default=False, help="Only this arm.")
+    ] = None,
+    format: Output = Format.TABLE,
+) -> None:
+    """Show a run as a tree: arms, steps, attempts, fallbacks, violations, and how the arms' answers differ."""
+    from rich.console import Console
+
+    from sluicegate.console.tracing import documents_of, run_tree
+
+    found = list(documents_of(session.client.run(run), arm))
+    if not found:
+        raise NotFound(f"run {run} has no document" + (f" of arm {arm}" if arm else ""))
+    if output.structured(output.as_list(found), format):
+        return
+    if format is Format.NAME:
+        output.echo(found[0]["run_id"])
+        return
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=200)).print(run_tree(found))
+
+
+@app.command()
+@connected
+def outcome(
+    session: Session,
+    run: RunId,
+    reward: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, show_default=False, help="How good it was, 0 to 1.")
+    ] = None,
+    result: Annotated[
+        Result | None,
+        typer.Option("--outcome", case_sensitive=False, show_default=False, help="Did it serve its purpose."),
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="Kept with the run.", show_default=False)] = None,
+) -> None:
+    """Tell how a run turned out; the reward gates and the success rate use it."""
+    if reward is None and result is None:
+        raise Refused((Problem(path="--reward, --outcome", message="one of them is needed"),))
+    body = {"reward": reward, "outcome": result, "note": note}
+    _post(
+        session.client.up(),
+        f"/v1/runs/{run}/outcome",
+        {key: value for key, value in body.items() if value is not None},
+    )
+    output.echo(f"outcome of run {run} recorded")
+
+
+def _moment(text: str) -> str:
+    """RFC 3339 of a time, or of a span before now."""
+    if text[:-1].isdecimal() and text[-1] in _UNITS and len(text) < 10:
+        at = system.now() - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+        return at.isoformat().replace("+00:00", "Z")
+    parsed = output.moment(text)
+    if parsed is None:
+        allowed = "a time such as 2026-01-31T12:00:00Z, or a span such as 30s, 10m, 2h, 1d"
+        raise Refused((Problem(path="--since", message="not a time", value=repr(text), allowed=allowed),))
+    return parsed.isoformat().replace("+00:00", "Z")
+
+
+def _post(up: "UpFile", path: str, body: Mapping[str, Any]) -> None:
+    """To the gateway of this machine; its problem document becomes an error of ours."""
+    import http.client
+    from urllib.parse import quote
+
+    host = "127.0.0.1" if up.gateway_host in {"0.0.0.0", "::"} else up.gateway_host  # noqa: S104 - compared
+    connection = http.client.HTTPConnection(host, up.gateway_port, timeout=SECONDS)
+    try:
+        connection.request(
+            "POST", quote(path), body=json.dumps(body), headers={"Content-Type": "application/json"}
+        )
+        response = connection.getresponse()
+        raw = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise Unavailable(f"the gateway on {host}:{up.gateway_port} does not answer ({error})") from error
+    finally:
+        connection.close()
+    if response.status >= 400:
+        from sluicegate.console.client import error_of
+
+        raise error_of(response.status, raw)

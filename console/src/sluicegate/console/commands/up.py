@@ -1,0 +1,70 @@
+"""`sluicegate up`: the control plane and the gateway of this machine, in the foreground."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sluicegate.console import output
+from sluicegate.console.client import Client
+from sluicegate.console.session import StateDir
+from sluicegate.contracts.errors import SluicegateError
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        help="Apply this file or folder once it runs; may be repeated.",
+        show_default=False,
+    ),
+]
+START_SECONDS = 30.0
+
+
+def up(
+    *,
+    filename: Files = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Gateway processes.")] = 1,
+    host: Annotated[str, typer.Option(help="Address of the gateway.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the gateway; 0: any free one.")] = 8080,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of /metrics; 0: any free one.")
+    ] = 9464,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    state_dir: StateDir = None,
+) -> int:
+    """Run Sluicegate on this machine: API, control loop, gateway and metrics. Ctrl-C stops it; state is kept."""
+    from sluicegate.console.files import read
+    from sluicegate.operator.runner import LocalConfig, run_local
+    from sluicegate.operator.state_dir import default_state_dir
+
+    documents = read(filename) if filename else ()  # a broken file is told before anything starts
+    folder = (state_dir or default_state_dir()).expanduser()
+    if documents:
+        threading.Thread(target=_apply_when_ready, args=(Client(folder), documents), daemon=True).start()
+    return run_local(
+        LocalConfig(
+            state_dir=folder,
+            host=host,
+            gateway_port=port,
+            metrics_port=metrics_port,
+            workers=workers,
+            quiet=quiet,
+        )
+    )
+
+
+def _apply_when_ready(client: Client, documents: Sequence[dict[str, Any]]) -> None:
+    """Apply as soon as the API answers; a refusal is said and leaves everything running."""
+    from sluicegate.console.commands.apply import said, with_namespace
+    from sluicegate.console.waiting import until_ready
+
+    try:
+        until_ready(client, START_SECONDS)
+        for applied in client.apply([with_namespace(document, "default") for document in documents]):
+            output.note(said(applied))
+    except SluicegateError as error:
+        output.note(f"error: -f was not applied: {error}")

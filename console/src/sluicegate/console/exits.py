@@ -1,0 +1,36 @@
+"""Exit codes of every command; the table of docs/reference/exit-codes.md is made of it."""
+
+from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Refused, SluicegateError, Unavailable
+from sluicegate.contracts.stages import Outcome
+
+OK = 0
+ERROR = SluicegateError.exit_code
+DIFFERENT = 1
+REFUSED = Refused.exit_code
+NOT_FOUND = NotFound.exit_code
+FORBIDDEN = Forbidden.exit_code
+CONFLICT = Conflict.exit_code
+UNAVAILABLE = Unavailable.exit_code
+ENDED_OTHERWISE = 7
+TIMEOUT = 8
+INTERRUPTED = 130
+
+MEANINGS: dict[int, str] = {
+    OK: "Done. `rollout status -w`, `wait`: the rollout was promoted (or what was waited for is true). `diff`: no difference.",
+    ERROR: "Something unexpected failed; `--debug` shows where. `diff`: there is a difference.",
+    REFUSED: "The command line, a file or the act is wrong; every problem is listed and nothing was changed.",
+    NOT_FOUND: "No such object, run or file.",
+    FORBIDDEN: "The caller may not do this.",
+    CONFLICT: "The object changed meanwhile, exists already, or the decision was made for another candidate, stage or attempt.",
+    UNAVAILABLE: "`sluicegate up` does not answer; may be tried again.",
+    ENDED_OTHERWISE: "The rollout ended, but not by promotion: Aborted, Rejected, Superseded, Expired, RolledBack or FastRolledBack.",
+    TIMEOUT: "The time given by `--timeout` is over; the rollout goes on.",
+    INTERRUPTED: "Stopped by Ctrl-C; what runs in `sluicegate up` goes on.",
+}
+
+PROMOTED = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED})
+
+
+def of_outcome(outcome: str) -> int:
+    """The code of a rollout that ended with `outcome`."""
+    return OK if outcome in PROMOTED else ENDED_OTHERWISE

@@ -1,0 +1,47 @@
+"""How numbers of a rollout are written: shares, rates, milliseconds, samples."""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sluicegate.console.output import NONE
+from sluicegate.contracts.stages import Signal
+
+_PLAIN = frozenset({Signal.REWARD, Signal.SHAPLEY_VARIANCE, Signal.DRIFT})
+
+
+def share(fraction: Mapping[str, Any] | None) -> str:
+    """A fraction as percent: `5 %`, `0.1 %`."""
+    if not fraction:
+        return NONE
+    percent = Decimal(100) * int(fraction["numerator"]) / int(fraction.get("denominator", 100))
+    return f"{_short(percent)} %"
+
+
+def gate_number(gate: Mapping[str, Any], arm: str) -> str:
+    """`candidate` or `stable` of a gate: percent for rates, ms for a p95 above 1, plain for rewards."""
+    found = gate.get(arm)
+    if found is None:
+        return NONE
+    try:
+        value = Decimal(str(found))
+    except InvalidOperation:
+        return str(found)
+    if not value.is_finite():
+        return str(found)
+    if gate["signal"] in _PLAIN:
+        return f"{value:.3f}"
+    if gate["signal"] == Signal.P95_LATENCY and value > 1:
+        return f"{value:,.0f} ms"
+    return f"{_short(value * 100)} %"
+
+
+def need(have: int, wanted: int | None) -> str:
+    """`412/1000`, or `412` when the need is not known."""
+    return f"{have}/{wanted}" if wanted else str(have)
+
+
+def _short(value: Decimal) -> str:
+    """At most two decimals, none that say nothing."""
+    text = f"{value:.2f}"
+    return text.rstrip("0").rstrip(".")

@@ -1,0 +1,104 @@
+"""`sluicegate`: the command line. Errors become one message and an exit code here, nowhere else."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from sluicegate.console import exits, output
+from sluicegate.console.commands import register
+from sluicegate.contracts.errors import Refused, SluicegateError
+
+app = typer.Typer(
+    name="sluicegate",
+    help="Progressive delivery for agent workflows: canary, shadow, controlled, full, with evidence, and back.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Begin with `sluicegate demo`, or `sluicegate init` and `sluicegate up -f workflow.yaml`.",
+)
+
+
+@app.callback()
+def _globals(
+    debug: bool = typer.Option(
+        False,
+        "--debug",
+        help="Show the traceback of an error.",
+        envvar="SLUICEGATE_DEBUG",  # noqa: FBT003
+    ),
+) -> None:
+    """Options of every command."""
+
+
+register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; its exit code. Prints, never raises (but with --debug)."""
+    words = list(arguments)
+    debug = _take(words, "--debug") or bool(os.environ.get("SLUICEGATE_DEBUG"))
+    try:
+        code = typer.main.get_command(app).main(args=words, prog_name="sluicegate", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else exits.OK
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; not our error
+        return exits.OK
+    except (KeyboardInterrupt, typer.Abort):
+        output.note("stopped")
+        return exits.INTERRUPTED
+    except Exception as error:
+        if debug:
+            raise
+        return report(error)
+
+
+def report(error: Exception) -> int:
+    """Say an error the way people can use it; the exit code that belongs to it."""
+    if isinstance(error, Refused):
+        _say_problems(error)
+        return error.exit_code
+    if isinstance(error, SluicegateError):
+        output.note(f"error: {error}")
+        return error.exit_code
+    if hasattr(error, "format_message"):  # the command line itself is wrong
+        context = getattr(error, "ctx", None)
+        output.note(f"error: {error.format_message()}")
+        if context is not None:
+            output.note(f"See `{context.command_path} --help`.")
+        return exits.REFUSED
+    if isinstance(error, OSError):
+        output.note(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return exits.ERROR
+    output.note(f"internal error: {type(error).__name__}: {error}")
+    output.note("This is a bug of sluicegate; `--debug` shows where. Please report it.")
+    return exits.ERROR
+
+
+def _say_problems(error: Refused) -> None:
+    if len(error.problems) == 1:
+        output.note(f"error: {error.problems[0]}")
+        return
+    output.note(f"error: {output.plural(len(error.problems), 'problem')}; nothing was changed")
+    for problem in error.problems:
+        output.note(f"  {problem}")
+
+
+def _take(words: list[str], flag: str) -> bool:
+    """Remove `flag` wherever it stands before `--`; whether it was there."""
+    end = words.index("--") if "--" in words else len(words)
+    found = [index for index in range(end) if words[index] == flag]
+    for index in reversed(found):
+        del words[index]
+    return bool(found)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
