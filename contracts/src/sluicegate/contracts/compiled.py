@@ -199,7 +199,7 @@ class _Compiler:
             return compile_schema(schema)
         except Refused as refused:
             self.problems.extend(_moved(problem, path) for problem in refused.problems)
-            return compile_schema(True)
+            return compile_schema({})
 
     def step(
         self,
@@ -218,7 +218,7 @@ class _Compiler:
                     value=shown(step.component),
                     allowed=", ".join(components),
                     hint=did_you_mean(step.component, components),
-                )  # fmt: skip
+                )
             )
             return None
         component = components[step.component]

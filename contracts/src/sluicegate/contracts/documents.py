@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from sluicegate.contracts.errors import Problem, Refused
-from sluicegate.contracts.json_text import load_json, looks_like_json
+from sluicegate.contracts.json_text import load_json, looks_like_json, refused
 from sluicegate.contracts.limits import MAX_BYTES
 from sluicegate.contracts.yaml_events import Composer, Loaded
 
@@ -44,42 +44,36 @@ def load(text: bytes | str, *, source: str = "-") -> tuple[Document, ...]:
 def _decoded(text: bytes | str, source: str) -> str:
     size = len(text)
     if size > MAX_BYTES:
-        raise _refused(
-            f"the file has {size} bytes",
+        raise refused(
+            "the file is too large",
             source,
+            value=f"{size} bytes",
             allowed=f"at most {MAX_BYTES} bytes",
             hint="split it into files",
         )
     if isinstance(text, bytes):
-        if text.startswith(_BYTE_ORDER_MARKS):
-            raise _refused("the file is UTF-16", source, allowed="UTF-8", hint="save it as UTF-8")
-        try:
-            text = text.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = text.count(b"\n", 0, error.start) + 1
-            value = f"byte 0x{text[error.start]:02x} at offset {error.start}"
-            raise _refused(
-                "the file is not UTF-8",
-                source,
-                value=value,
-                allowed="UTF-8",
-                hint="save it as UTF-8",
-                line=line,
-            ) from None
+        text = _utf8(text, source)
     if not _is_unicode(text):
-        raise _refused(
-            "the text holds half of a surrogate pair", source, allowed="UTF-8", hint="save it as UTF-8"
-        )
+        raise refused("the text holds half of a surrogate pair", source, value="a surrogate", allowed="UTF-8")
     at = text.find("\x00")
     if at >= 0:
-        raise _refused(
-            "the file holds a NUL byte",
-            source,
-            value="NUL",
-            hint="it is not a text file",
-            line=text.count("\n", 0, at) + 1,
+        line = text.count("\n", 0, at) + 1
+        raise refused(
+            "the file holds a NUL byte", source, value="NUL", hint="it is not a text file", line=line
         )
     return text.removeprefix("\ufeff")
+
+
+def _utf8(content: bytes, source: str) -> str:
+    if content.startswith(_BYTE_ORDER_MARKS):
+        raise refused("the file is not UTF-8", source, value="UTF-16", allowed="UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = error.start
+        value = f"byte 0x{content[at]:02x} at offset {at}"
+        line = content.count(b"\n", 0, at) + 1
+        raise refused("the file is not UTF-8", source, value=value, allowed="UTF-8", line=line) from None
 
 
 def _is_unicode(text: str) -> bool:
@@ -111,7 +105,7 @@ def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
     if problems:
         raise Refused(tuple(problems))
     if not documents:
-        raise _refused(
+        raise refused(
             "the file is empty", source, value="no document", hint="`sluicegate init` writes a first one"
         )
     return tuple(documents)
@@ -120,7 +114,7 @@ def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
 def _syntax_problem(error: yaml.YAMLError, source: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-    column = f"column {mark.column + 1}" if mark else None
+    column = f"column {mark.column + 1}" if mark else "the text"
     hint = (
         "indent with spaces, not tabs"
         if "'\\t'" in str(said)
@@ -134,7 +128,3 @@ def _syntax_problem(error: yaml.YAMLError, source: str) -> Problem:
         line=mark.line + 1 if mark else None,
         source=source,
     )
-
-
-def _refused(message: str, source: str, **facts: Any) -> Refused:
-    return Refused((Problem(path="", message=message, source=source, **facts),))

@@ -51,7 +51,7 @@ class SluicegateError(Exception):
     reason: ClassVar[str] = "InternalError"
 
 
-class Refused(SluicegateError):
+class Refused(SluicegateError):  # noqa: N818 - a name in the tree above
     """The input is wrong or the act is not allowed; nothing was applied."""
 
     exit_code = 2
@@ -71,7 +71,7 @@ class Forbidden(Refused):
     reason = "Forbidden"
 
 
-class NotFound(SluicegateError):
+class NotFound(SluicegateError):  # noqa: N818 - a name in the tree above
     """No such object."""
 
     exit_code = 3
@@ -79,7 +79,7 @@ class NotFound(SluicegateError):
     reason = "NotFound"
 
 
-class Conflict(SluicegateError):
+class Conflict(SluicegateError):  # noqa: N818 - a name in the tree above
     """The object changed meanwhile, or exists already; read again and retry."""
 
     exit_code = 5
@@ -87,7 +87,7 @@ class Conflict(SluicegateError):
     reason = "Conflict"
 
 
-class Unavailable(SluicegateError):
+class Unavailable(SluicegateError):  # noqa: N818 - a name in the tree above
     """Something needed does not answer; may be tried again after `retry_after` seconds."""
 
     exit_code = 6

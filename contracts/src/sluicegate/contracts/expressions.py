@@ -157,7 +157,7 @@ def _type_name(value: Any) -> str:
 @cache
 def _environment() -> Any:
     """One environment for all; it is not changed after this."""
-    from cel_expr_python import cel  # noqa: PLC0415 - not needed by workflows of plain paths
+    from cel_expr_python import cel  # type: ignore[import-untyped]  # noqa: PLC0415 - plain paths do without
 
     return cel.NewEnv(variables=dict.fromkeys(ROOTS, cel.Type.DYN)), cel.Type.ERROR
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 from sluicegate.contracts.errors import Problem, Refused
@@ -10,6 +11,16 @@ from sluicegate.contracts.limits import MAX_DEPTH, MAX_INTEGER, MAX_NODES
 from sluicegate.contracts.suggestions import shown
 from sluicegate.contracts.yaml_events import Loaded
 
+Note = Callable[[str, str], None]
+
+_NOT_FINITE = "must be a finite number"
+_TWICE = "a field is given twice"
+_TOO_LARGE = f"the whole number is beyond ±{MAX_INTEGER}"
+_HINTS = {
+    _NOT_FINITE: "quote it if it is a text",
+    _TWICE: "remove one",
+    _TOO_LARGE: "quote it if it is a text",
+}
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -20,35 +31,60 @@ def looks_like_json(text: str) -> bool:
 
 def load_json(text: str, source: str) -> Loaded:
     """The one value of a JSON text, without lines. Raises Refused."""
-    problems: list[str] = []
-    if _depth(text) > MAX_DEPTH:
-        raise _refused(
-            f"nested more than {MAX_DEPTH} levels deep", source, allowed=f"at most {MAX_DEPTH} levels"
-        )
-    if text.count(",") + text.count(":") > MAX_NODES:
-        raise _refused("the file holds too many values", source, allowed=f"at most {MAX_NODES}")
+    _check_size(text, source)
+    problems: list[Problem] = []
+
+    def note(message: str, value: str) -> None:
+        problems.append(Problem(path="", message=message, value=value, source=source, hint=_HINTS[message]))
+
     try:
         value = json.loads(
             text,
-            object_pairs_hook=lambda pairs: _object(pairs, problems),
-            parse_float=lambda digits: _float(digits, problems),
-            parse_int=lambda digits: _integer(digits, problems),
-            parse_constant=lambda word: problems.append(f"{word} is not a finite number"),
+            object_pairs_hook=lambda pairs: _object(pairs, note),
+            parse_float=lambda digits: _float(digits, note),
+            parse_int=lambda digits: _integer(digits, note),
+            parse_constant=lambda word: note(_NOT_FINITE, word),
         )
-        text_of_all = json.dumps(value, ensure_ascii=False)
-        text_of_all.encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise _refused(
-            f"not valid JSON: {error.msg}", source, value=f"column {error.colno}", line=error.lineno,
+        raise refused(
+            f"not valid JSON: {error.msg}",
+            source,
+            value=f"column {error.colno}",
+            line=error.lineno,
             hint="check quotes, commas and brackets near this line",
-        ) from None  # fmt: skip
+        ) from None
     except UnicodeEncodeError:
-        raise _refused(
-            "a text holds half of a surrogate pair", source, hint="write the character itself"
+        raise refused(
+            "a text holds half of a surrogate pair",
+            source,
+            value="a surrogate",
+            hint="write the character itself",
         ) from None
     if problems:
-        raise Refused(tuple(Problem(path="", message=message, source=source) for message in problems))
+        raise Refused(tuple(problems))
     return Loaded(value, 1, {})
+
+
+def _check_size(text: str, source: str) -> None:
+    depth = _depth(text)
+    if depth > MAX_DEPTH:
+        raise refused(
+            "nested too deep",
+            source,
+            value=f"{depth} levels",
+            allowed=f"at most {MAX_DEPTH} levels",
+            hint="flatten it",
+        )
+    values = text.count(",") + text.count(":")
+    if values > MAX_NODES:
+        raise refused(
+            "the file holds too many values",
+            source,
+            value=str(values),
+            allowed=f"at most {MAX_NODES}",
+            hint="split it",
+        )
 
 
 def _depth(text: str) -> int:
@@ -62,27 +98,30 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _object(pairs: list[tuple[str, Any]], problems: list[str]) -> dict[str, Any]:
-    built = dict(pairs)
-    if len(built) < len(pairs):
-        names = [name for name, _ in pairs]
-        problems.extend(f"{shown(name)} is given twice" for name in built if names.count(name) > 1)
+def _object(pairs: list[tuple[str, Any]], note: Note) -> dict[str, Any]:
+    built: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in built:
+            note(_TWICE, shown(name))
+        built[name] = value
     return built
 
 
-def _float(digits: str, problems: list[str]) -> float:
+def _float(digits: str, note: Note) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        problems.append(f"{shown(digits)} is not a finite number")
+        note(_NOT_FINITE, shown(digits))
     return number
 
 
-def _integer(digits: str, problems: list[str]) -> int:
+def _integer(digits: str, note: Note) -> int:
     number = int(digits) if len(digits) <= 20 else MAX_INTEGER + 1
     if abs(number) > MAX_INTEGER:
-        problems.append(f"{shown(digits)} is too large a whole number; at most {MAX_INTEGER}, or quote it")
+        note(_TOO_LARGE, shown(digits))
     return number
 
 
-def _refused(message: str, source: str, **facts: Any) -> Refused:
-    return Refused((Problem(path="", message=message, source=source, **facts),))
+def refused(message: str, source: str, **facts: Any) -> Refused:
+    """One problem of the whole file."""
+    problem = Problem(path="", message=message, source=source, **({"hint": "save it as UTF-8 text"} | facts))
+    return Refused((problem,))

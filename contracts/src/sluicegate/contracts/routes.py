@@ -69,9 +69,9 @@ class RoutePlan:
     stage: Stage | None = None
     attempt: int = 0
     mode: TrafficMode = TrafficMode.STABLE_ONLY
-    share: Share = Share(0, 1)  # noqa: RUF009 - immutable
-    control: Share = Share(0, 1)  # noqa: RUF009 - immutable
+    share: Share = Share(0, 1)
+    control: Share = Share(0, 1)
     salt: str = ""
     lease_until: datetime | None = None
-    mirror_budget: MirrorBudget = MirrorBudget()  # noqa: RUF009 - immutable
+    mirror_budget: MirrorBudget = MirrorBudget()
     outcome_window_seconds: float = 0.0

@@ -74,13 +74,14 @@ class Attempt:
     status: int | None = None
     failure: Failure | None = None
     message: str | None = None
+    usage: dict[str, Any] | None = None  # tokens and cost, as the component reports them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
     """A degradation that the contract declares and that was used."""
 
-    strategy: str  # Skip Value Component StableVersion Stub
+    strategy: str  # Skip Value Component StableVersion; Reported: the component says that it degraded
     reason: Failure
     forced: bool = False
 

@@ -131,7 +131,7 @@ def _validator(schema: Schema) -> Any:
 @cache
 def _meta_schema(dialect: str) -> Any:
     return jsonschema_rs.validator_for(
-        {"$ref": dialect.rstrip("#")}, offline=True, pattern_options=_PATTERNS, validate_formats=True
+        {"$schema": dialect, "$ref": dialect}, offline=True, pattern_options=_PATTERNS, validate_formats=True
     )
 
 

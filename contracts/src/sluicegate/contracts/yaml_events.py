@@ -48,6 +48,10 @@ class _Open:
     seen: set[str] = field(default_factory=set)
 
 
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
 class Composer:
     """Reads one text once."""
 
@@ -68,7 +72,7 @@ class Composer:
             match event:
                 case yaml.DocumentStartEvent():
                     self._anchors, self._lines, self._root = {}, {}, None
-                    line = event.start_mark.line + 1
+                    line = _line(event)
                 case yaml.DocumentEndEvent():
                     loaded.append(Loaded(self._root, line, self._lines))
                 case yaml.ScalarEvent():
@@ -98,11 +102,17 @@ class Composer:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if self._expects_key():
-            self._problem(self._here(), "an alias cannot be a field name", event, value=f"*{event.anchor}")
+            self._problem(
+                self._here(),
+                "an alias cannot be a field name",
+                event,
+                value=f"*{event.anchor}",
+                hint="write the name out",
+            )
             self._stack[-1].key = None
             return
         path = self._next_path()
-        target = self._anchors.get(event.anchor)
+        target = self._anchors.get(event.anchor or "")
         if target is None:
             inside = event.anchor in self._anchors
             said = "an alias stands inside the value that it names" if inside else "unknown alias"
@@ -117,7 +127,10 @@ class Composer:
         self._count(1, event)
         if len(self._stack) >= MAX_DEPTH:
             self._stop(
-                f"nested more than {MAX_DEPTH} levels deep", event, allowed=f"at most {MAX_DEPTH} levels"
+                "nested too deep",
+                event,
+                value=f"{len(self._stack) + 1} levels",
+                allowed=f"at most {MAX_DEPTH} levels",
             )
         if self._expects_key():
             self._problem(
@@ -171,7 +184,7 @@ class Composer:
         if not self._stack:
             self._root = value
             return
-        self._lines.setdefault(path, event.start_mark.line + 1)
+        self._lines.setdefault(path, _line(event))
         top = self._stack[-1]
         if isinstance(top.value, list):
             top.value.append(value)
@@ -200,7 +213,9 @@ class Composer:
             number = float(text)
             if math.isfinite(number):
                 return number
-            self._problem(path, "must be a finite number", event, value=shown(text))
+            self._problem(
+                path, "must be a finite number", event, value=shown(text), hint="write a smaller number"
+            )
         return text
 
     def _integer(self, digits: str, base: int, event: yaml.ScalarEvent, path: str) -> int | str:
@@ -227,9 +242,10 @@ class Composer:
             )  # fmt: skip
 
     def _problem(self, path: str, message: str, event: yaml.NodeEvent, **facts: Any) -> None:
-        line = event.start_mark.line + 1
-        self._problems.append(Problem(path=path, message=message, line=line, source=self._source, **facts))
+        self._problems.append(
+            Problem(path=path, message=message, line=_line(event), source=self._source, **facts)
+        )
 
     def _stop(self, message: str, event: yaml.NodeEvent, **facts: Any) -> None:
-        self._problem(self._here()[:200], message, event, **({"value": self._here()[:80]} | facts))
+        self._problem(self._here()[:200], message, event, **({"hint": "split or flatten it"} | facts))
         raise Refused(tuple(self._problems))

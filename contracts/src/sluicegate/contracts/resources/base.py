@@ -103,6 +103,6 @@ class Condition(Model):
 class Resource(Model):
     """What every kind has."""
 
-    api_version: Literal["sluicegate.io/v1alpha1"] = API_VERSION
+    api_version: Literal["sluicegate.io/v1alpha1"] = "sluicegate.io/v1alpha1"
     kind: str
     metadata: Metadata

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from sluicegate.contracts.resources.base import Condition, Digest, Fraction, Model, Name, Rate, Resource
 from sluicegate.contracts.resources.workflow import Approvals, ErrorBudget, Gate, MirrorLimits
 from sluicegate.contracts.stages import Action, Outcome, Stage, State
@@ -132,7 +134,7 @@ class RolloutStatus(Model):
     samples: int = 0
     needed: int | None = None
     next_evaluation_at: datetime | None = None
-    baseline: dict[str, Rate] = {}
+    baseline: dict[str, Rate] = Field(default_factory=dict)
     """Stable's rates as measured before Full, by signal (and component): what Full is judged against."""
     latency_boundary_ms: str | None = None
     """Above this a run counted as slow before Full; Full keeps it."""
