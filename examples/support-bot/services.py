@@ -191,14 +191,14 @@ class Services:
         version = VERSIONS.get(name)
         if version is None:
             await fault(
-                send, 404, "NotFound", f"no version {name!r}; there are: {', '.join(sorted(VERSIONS))}"
+                send, 404, "Rejected", f"no version {name!r}; there are: {', '.join(sorted(VERSIONS))}"
             )
             return
         try:
             envelope = orjson.loads(await body_of(receive))
             given = envelope["input"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            await fault(send, 400, "BadEnvelope", "the body must be a JSON object with `input`")
+            await fault(send, 400, "Rejected", "the body must be a JSON object with `input`")
             return
         asked = perf_counter()
         async with self.slots[name]:
@@ -216,13 +216,13 @@ class Services:
             service_ms += version.slow_ms
         await asyncio.sleep(service_ms / 1000)
         if unit("fail", *call) < version.failures:
-            await fault(send, 503, "Overloaded", "try again", retryable=True)
+            await fault(send, 503, "Unavailable", "overloaded, try again", retryable=True)
             return
         crashed = unit("crash", *content) < version.crashes
         try:
             output = version.act(given)
         except (KeyError, TypeError, IndexError, ValueError) as error:
-            await fault(send, 422, "BadInput", f"{type(error).__name__}: {error}")
+            await fault(send, 422, "Rejected", f"{type(error).__name__}: {error}")
             return
         if unit("break", *content) < version.breaks:
             output = {

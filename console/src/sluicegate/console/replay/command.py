@@ -50,9 +50,9 @@ def _lines(options: ReplayOptions, recording: Recording, base: str) -> list[str]
 
 
 def write_workflows(folder: Path, options: ReplayOptions, base: str) -> tuple[Path, Path]:
-    """stable.yaml and candidate.yaml in `folder`; existing ones are replaced."""
+    """workflow.yaml and candidate.yaml in `folder`; existing ones are replaced."""
     folder.mkdir(parents=True, exist_ok=True)
-    stable, candidate = folder / "stable.yaml", folder / "candidate.yaml"
+    stable, candidate = folder / "workflow.yaml", folder / "candidate.yaml"
     floor = parse_selection(options.floor).name
     ReplayWorkflow(base=base, selection=parse_selection(options.stable).name, floor=floor).write(stable)
     chosen = parse_selection(options.candidate).name

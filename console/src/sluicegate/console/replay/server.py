@@ -47,9 +47,9 @@ class ReplayApp:
         try:
             output = self.reply(path, envelope)
         except NotFound as error:
-            await _fail(send, 404, "NotFound", str(error))
+            await _fail(send, 404, "Rejected", str(error))
         except Refused as error:
-            await _fail(send, 400, "Refused", str(error))
+            await _fail(send, 400, "Rejected", str(error))
         else:
             await self._wait(envelope)
             await _answer(send, 200, {"status": "ok", "output": output})

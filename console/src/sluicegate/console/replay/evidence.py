@@ -1,0 +1,74 @@
+"""Recorded runs as evidence: what a stage would have observed had it seen them. No servers, no times.
+
+Recordings carry no times, so there are no latencies, and a latency gate on them stays without data: leave it out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from sluicegate.console.recordings.model import RecordedRun, Recording
+from sluicegate.console.replay.selections import Selection, parse_selection
+from sluicegate.console.replay.server import answer
+from sluicegate.console.replay.tasks import resampled
+from sluicegate.contracts.evidence import ArmFacts
+from sluicegate.gateway.compare import compare
+
+COMPONENTS = ("agent", "evaluator")
+"""Components of replay.workflows; in a recording none of them ever fell back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trio:
+    """The three arms' facts on one task."""
+
+    task: str
+    stable: ArmFacts
+    candidate: ArmFacts
+    control: ArmFacts
+
+
+def trios(
+    recording: Recording, stable: str, candidate: str, floor: str, *, runs: int, seed: int
+) -> Iterator[Trio]:
+    """`runs` units: tasks drawn with replacement, each answered by the three selections.
+
+    Raises Refused for a selection that the recording cannot answer.
+    """
+    selections = tuple(parse_selection(text) for text in (stable, candidate, floor))
+    for selection in selections:
+        selection.check(recording)
+    facts = cache(lambda task: _facts(recording, task, *selections))
+    return (facts(task) for task in resampled(recording, runs, seed))
+
+
+def _facts(
+    recording: Recording, task: str, stable: Selection, candidate: Selection, floor: Selection
+) -> Trio:
+    served = stable.of(recording, task)
+    return Trio(
+        task=task,
+        stable=_arm(served),
+        candidate=_arm(candidate.of(recording, task), served),
+        control=_arm(floor.of(recording, task), served),
+    )
+
+
+def _arm(run: RecordedRun, served: RecordedRun | None = None) -> ArmFacts:
+    disagrees = None if served is None else float(_disagrees(served, run))
+    return ArmFacts(
+        success=float(bool(run.answer)),
+        latencies_ms=(),
+        fallbacks=dict.fromkeys(COMPONENTS, 0.0),
+        reward=run.reward,
+        disagrees=disagrees,
+    )
+
+
+def _disagrees(served: RecordedRun, other: RecordedRun) -> bool:
+    """As the gateway judges mirrored answers: they differ, and the other one is not better."""
+    return not compare(_output(served), _output(other)).agrees and other.reward <= served.reward
+
+
+def _output(run: RecordedRun) -> dict[str, object]:
+    return {name: value for name, value in answer(run).items() if name in {"answer", "actions"}}
