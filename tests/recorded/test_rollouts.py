@@ -1,0 +1,165 @@
+"""Real agent behaviour (tau-bench airline, gpt-4o) in real rollouts: `sluicegate up`, its gateway, `sluicegate replay`.
+
+Stable is trial 0. Against trial 3 of the same agent (both succeed in 21 of 50 tasks) nothing may be aborted but by
+chance (abort alpha 0.01); the worst of the four trials per task against the best must always be. One workflow per
+seed, all at once in one `up`.
+"""
+
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
+from sluicegate.console.demo_processes import Children, runs_url, until
+from sluicegate.console.recordings import Recording
+from sluicegate.console.replay.tasks import resampled
+from sluicegate.console.replay.workflows import ReplayWorkflow
+from sluicegate.console.traffic import Session, Tally, drive
+
+pytestmark = [pytest.mark.e2e, pytest.mark.recorded]
+
+SEEDS = range(20)
+NAMESPACE = "default"
+RATE = 8.0  # runs per second and workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Which recorded runs are stable and which the candidate, and how many runs are sent."""
+
+    stable: str
+    candidate: str
+    runs: int
+
+
+PAIRINGS = {"same": Pairing("trial-0", "trial-3", 300), "worse": Pairing("best", "worst", 150)}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The rollouts as they were after the traffic, by pairing and seed, and the users' answers."""
+
+    rollouts: dict[tuple[str, int], dict[str, Any]]
+    tallies: dict[tuple[str, int], Tally]
+
+    def outcomes(self, pairing: str) -> list[str]:
+        return [str((self.rollouts[pairing, seed].get("status") or {}).get("outcome", "")) for seed in SEEDS]
+
+
+def name_of(pairing: str, seed: int) -> str:
+    return f"{pairing}-{seed}"
+
+
+def document(base: str, pairing: str, seed: int, *, candidate: bool) -> dict[str, Any]:
+    chosen = PAIRINGS[pairing]
+    name = name_of(pairing, seed)
+    version = ReplayWorkflow(base=base, name=name, selection=chosen.stable, floor="trial-1")
+    if candidate:
+        version = ReplayWorkflow(base=base, name=name, selection=chosen.candidate, version="2.0.0")
+    found = version.document()
+    found["metadata"]["namespace"] = NAMESPACE
+    found["spec"]["rollout"]["evaluationIntervalSeconds"] = 2
+    return found
+
+
+def everything(base: str, *, candidate: bool) -> list[dict[str, Any]]:
+    return [document(base, pairing, seed, candidate=candidate) for pairing in PAIRINGS for seed in SEEDS]
+
+
+@contextmanager
+def replaying(file: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "sluicegate.console.main", "replay", str(file), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            lines = iter(process.stdout.readline, "")
+            yield next(found[0] for line in lines if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        finally:
+            process.terminate()
+
+
+async def send(client: Client, recording: Recording, tallies: dict[tuple[str, int], Tally]) -> None:
+    """Every workflow gets its seed's tasks, in the order in which a backtest sees them."""
+    async with asyncio.TaskGroup() as group:
+        for (pairing, seed), tally in tallies.items():
+            tasks = resampled(recording, PAIRINGS[pairing].runs, seed)
+            sessions = [Session(inputs=({"task_id": task},)) for task in tasks]
+            url = runs_url(client, name_of(pairing, seed))
+            group.create_task(drive(url, sessions, rate=RATE, seed=seed, tally=tally))
+
+
+def listed(client: Client) -> dict[str, dict[str, Any]]:
+    return {item["spec"]["workflow"]: item for item in client.listing(ROLLOUTS, NAMESPACE)}
+
+
+def is_stable(client: Client) -> bool:
+    items = client.listing(WORKFLOWS, NAMESPACE)
+    return all((item.get("status") or {}).get("phase") == "Healthy" for item in items)
+
+
+def is_mirroring(client: Client) -> bool:
+    """Every gateway has the plan of every first stage."""
+    found = [item.get("status") or {} for item in listed(client).values()]
+    programmed = [status.get("planVersion", 0) <= status.get("programmedVersion", -1) for status in found]
+    return (
+        len(found) == len(PAIRINGS) * len(SEEDS)
+        and all(status.get("stage") for status in found)
+        and all(programmed)
+    )
+
+
+def are_over(client: Client) -> bool:
+    rollouts = listed(client)
+    worse = [rollouts[name_of("worse", seed)].get("status") or {} for seed in SEEDS]
+    return all(status.get("state") == "Done" for status in worse)
+
+
+@pytest.fixture(scope="module")
+def world(
+    tau_bench_file: Path, tau_bench: Recording, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("recorded")
+    tallies = {(pairing, seed): Tally() for pairing in PAIRINGS for seed in SEEDS}
+    with replaying(tau_bench_file) as base, Children(folder / "logs") as children:
+        client = children.up(folder / "s")
+        client.apply(everything(base, candidate=False))
+        assert until(lambda: is_stable(client), 60), children.tail("up")
+        client.apply(everything(base, candidate=True))
+        assert until(lambda: is_mirroring(client), 60), children.tail("up")
+        asyncio.run(send(client, tau_bench, tallies))
+        until(lambda: are_over(client), 60)
+        children.check()
+        rollouts = listed(client)
+    yield World({key: rollouts[name_of(*key)] for key in tallies}, tallies)
+
+
+def test_the_same_agent_is_not_aborted(world: World) -> None:
+    assert world.outcomes("same").count("Aborted") <= 1
+
+
+def test_a_worse_agent_is_always_aborted(world: World) -> None:
+    assert world.outcomes("worse") == ["Aborted"] * len(SEEDS)
+
+
+def test_it_is_aborted_in_the_stage_where_the_evidence_first_suffices(world: World) -> None:
+    """Rewards differ by 0.52 on average (36 against 10 of 50 tasks succeed): about 30 runs, so in Canary."""
+    for seed in SEEDS:
+        status = world.rollouts["worse", seed]["status"]
+        assert [record["stage"] for record in status["history"]] == ["Canary"]
+        failed = {gate["name"]: gate for gate in status["gates"] or status["history"][-1]["gates"]}
+        assert failed["reward"]["verdict"] == "Fail"
+        assert failed["reward"]["have"] <= 150
+
+
+def test_users_were_answered_by_stable_until_controlled(world: World) -> None:
+    for seed in SEEDS:
+        assert set(world.tallies["worse", seed].by_version()) == {"1.0.0"}
+    assert all(tally.failed == 0 for tally in world.tallies.values())
