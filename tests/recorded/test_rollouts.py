@@ -122,44 +122,36 @@ def are_over(client: Client) -> bool:
     return all(status.get("state") == "Done" for status in worse)
 
 
-@pytest.fixture(scope="module")
-def world(
-    tau_bench_file: Path, tau_bench: Recording, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("recorded")
+def worlds(file: Path, recording: Recording, folder: Path) -> World:
     tallies = {(pairing, seed): Tally() for pairing in PAIRINGS for seed in SEEDS}
-    with replaying(tau_bench_file) as base, Children(folder / "logs") as children:
+    with replaying(file) as base, Children(folder / "logs") as children:
         client = children.up(folder / "s")
         client.apply(everything(base, candidate=False))
         assert until(lambda: is_stable(client), 60), children.tail("up")
         client.apply(everything(base, candidate=True))
         assert until(lambda: is_mirroring(client), 60), children.tail("up")
-        asyncio.run(send(client, tau_bench, tallies))
+        asyncio.run(send(client, recording, tallies))
         until(lambda: are_over(client), 60)
         children.check()
         rollouts = listed(client)
-    yield World({key: rollouts[name_of(*key)] for key in tallies}, tallies)
+    return World({key: rollouts[name_of(*key)] for key in tallies}, tallies)
 
 
-def test_the_same_agent_is_not_aborted(world: World) -> None:
+def test_recorded_agents_in_real_rollouts(tau_bench_file: Path, tau_bench: Recording, tmp_path: Path) -> None:
+    """One test, since one `up` runs all of them."""
+    world = worlds(tau_bench_file, tau_bench, tmp_path)
     assert world.outcomes("same").count("Aborted") <= 1
-
-
-def test_a_worse_agent_is_always_aborted(world: World) -> None:
     assert world.outcomes("worse") == ["Aborted"] * len(SEEDS)
-
-
-def test_it_is_aborted_in_the_stage_where_the_evidence_first_suffices(world: World) -> None:
-    """Rewards differ by 0.52 on average (36 against 10 of 50 tasks succeed): about 30 runs, so in Canary."""
     for seed in SEEDS:
-        status = world.rollouts["worse", seed]["status"]
-        assert [record["stage"] for record in status["history"]] == ["Canary"]
-        failed = {gate["name"]: gate for gate in status["gates"] or status["history"][-1]["gates"]}
-        assert failed["reward"]["verdict"] == "Fail"
-        assert failed["reward"]["have"] <= 150
-
-
-def test_users_were_answered_by_stable_until_controlled(world: World) -> None:
-    for seed in SEEDS:
+        check_aborted_where_the_evidence_first_suffices(world.rollouts["worse", seed]["status"])
         assert set(world.tallies["worse", seed].by_version()) == {"1.0.0"}
     assert all(tally.failed == 0 for tally in world.tallies.values())
+
+
+def check_aborted_where_the_evidence_first_suffices(status: dict[str, Any]) -> None:
+    """Rewards differ by 0.52 on average (36 against 10 of 50 tasks succeed): about 30 runs, so in Canary."""
+    assert [record["stage"] for record in status["history"]] == ["Canary"]
+    failed = {gate["name"]: gate for gate in status["gates"] or status["history"][-1]["gates"]}
+    assert failed["reward"]["verdict"] == "Fail"
+    assert failed["reward"]["have"] <= PAIRINGS["worse"].runs
+    assert failed["reward"]["runs"]

@@ -21,7 +21,14 @@ def load(path: str | Path, format: str = "tau-bench") -> Recording:
     reader = FORMATS.get(format)
     if reader is None:
         raise Refused(
-            (Problem(path="--format", message="unknown format", value=format, allowed=", ".join(sorted(FORMATS))),)
+            (
+                Problem(
+                    path="--format",
+                    message="unknown format",
+                    value=format,
+                    allowed=", ".join(sorted(FORMATS)),
+                ),
+            )
         )
     return reader(_json(Path(path)), str(path))
 

@@ -25,7 +25,11 @@ def read(data: Any, source: str) -> Recording:
             run = _run(item)
             trials = runs.setdefault(run.task, {})
             if run.trial in trials:
-                found = [_problem(f"[{index}]", f"is a second run of task {run.task}, trial {run.trial}", None, None)]
+                found = [
+                    _problem(
+                        f"[{index}]", f"is a second run of task {run.task}, trial {run.trial}", None, None
+                    )
+                ]
             trials[run.trial] = run
         problems += found
     if problems:
@@ -43,7 +47,12 @@ def _faults(item: Any, path: str) -> list[Problem]:
         ("traj", _is_trajectory(item.get("traj")), "a list of chat messages, each an object with a role"),
     )
     return [
-        _problem(f"{path}.{name}", "is missing" if name not in item else "has the wrong form", item.get(name), allowed)
+        _problem(
+            f"{path}.{name}",
+            "is missing" if name not in item else "has the wrong form",
+            item.get(name),
+            allowed,
+        )
         for name, valid, allowed in checks
         if not valid
     ]
@@ -54,11 +63,18 @@ def _is_trial(value: Any) -> bool:
 
 
 def _is_reward(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and 0 <= value <= 1
+    )
 
 
 def _is_trajectory(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(message, dict) and "role" in message for message in value)
+    return isinstance(value, list) and all(
+        isinstance(message, dict) and "role" in message for message in value
+    )
 
 
 def _run(item: dict[str, Any]) -> RecordedRun:
