@@ -55,7 +55,10 @@ def stable_per_pair(share: float, pairs: int, seed: int) -> NDArray[np.int64]:
 
 
 def split_differences(
-    generator: np.random.Generator, shape: tuple[int, int], rates: tuple[float, float], sizes: NDArray[np.int64]
+    generator: np.random.Generator,
+    shape: tuple[int, int],
+    rates: tuple[float, float],
+    sizes: NDArray[np.int64],
 ) -> Array:
     """candidate - mean of stable, Bernoulli badness; rates = (candidate, stable) badness."""
     candidate = generator.random(shape) < rates[0]

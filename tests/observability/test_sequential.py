@@ -212,13 +212,13 @@ INTERVALS = [
 
 
 @pytest.mark.parametrize(("successes", "n", "low", "high"), INTERVALS)
-def test_interval_of_a_rate_equals_published_numbers(
-    successes: int, n: int, low: float, high: float
-) -> None:
+def test_interval_of_a_rate_equals_published_numbers(successes: int, n: int, low: float, high: float) -> None:
     assert beta_binomial_interval(successes, n, 0.05) == pytest.approx((low, high), abs=6e-5)
 
 
-@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.001, 0.2))
+@given(
+    st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.001, 0.2)
+)
 def test_interval_of_a_rate_equals_scipy(counts: tuple[int, int], alpha: float) -> None:
     successes, n = counts
 

@@ -58,9 +58,7 @@ DESIGNS: dict[str, Draw] = {
 def false_alarms(name: str, worse: float, test: Callable[[sim.Array], sim.Array]) -> sim.Array:
     """The highest log e-value of each run."""
     generator = np.random.default_rng([2880, sorted(DESIGNS).index(name)])
-    return np.concatenate(
-        [test(DESIGNS[name](generator, worse)).max(axis=1) for _ in range(RUNS // CHUNK)]
-    )
+    return np.concatenate([test(DESIGNS[name](generator, worse)).max(axis=1) for _ in range(RUNS // CHUNK)])
 
 
 def assert_level_kept(highest: sim.Array) -> None:
