@@ -5,20 +5,25 @@ once. The write carries the resourceVersions that were admitted against, so a ch
 and the whole intake is done again on a fresh read.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+import orjson
+
+from sluicegate.contracts.documents import load
 from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Problem, Refused
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources import KINDS, Kind
 from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY, Resource
 from sluicegate.operator import objects
 from sluicegate.operator.callers import Peer
-from sluicegate.operator.ports import Json, Ref, ref_of
+from sluicegate.operator.ports import Json, Ref
 from sluicegate.operator.store import Verb, Write
 from sluicegate.operator.watch import LocalStore
+from sluicegate.rollout.model import Admission
 
 _TRIES = 5
 R = TypeVar("R")
@@ -42,19 +47,10 @@ class Applied:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What admission says of one change."""
-
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[str, ...] = ()
-    forbidden: bool = False
-
-
 class Admitter(Protocol):
     """The rules of `rollout.admission`, with what they need gathered."""
 
-    async def admit(self, old: Resource | None, new: Resource | None, peer: Peer) -> Verdict:
+    async def admit(self, old: Resource | None, new: Resource | None, peer: Peer) -> Admission:
         """May `peer` change `old` into `new`? new None: a deletion."""
         ...
 
@@ -152,7 +148,8 @@ class Intake:
 
     async def _draft(self, document: Any, peer: Peer, mode: Mode) -> _Draft:
         wanted = _filled(document, peer)
-        resource = parse_data(wanted)
+        # In a thread: a document at the limits takes a second to read, and the API must go on answering.
+        resource = await asyncio.to_thread(_read, wanted)
         kind_for_people(resource.kind)
         ref = Ref(resource.kind, resource.metadata.namespace, resource.metadata.name)
         held = await self._held(ref)
@@ -165,7 +162,7 @@ class Intake:
         wanted = _merged(held, wanted, peer, keep=mode is Mode.APPLY)
         return _Draft(ref=ref, wanted=wanted, held=held, resource=parse_data(_bare(wanted)))
 
-    async def _admit(self, draft: _Draft, peer: Peer) -> Verdict:
+    async def _admit(self, draft: _Draft, peer: Peer) -> Admission:
         old = parse_data(draft.held) if draft.held else None
         return await self.admitter.admit(old, draft.resource, peer)
 
@@ -188,6 +185,11 @@ class Intake:
             return await self.store.get(ref)
         except NotFound:
             return None
+
+
+def _read(wanted: Json) -> Resource:
+    """The resource, within the same bounds (size, depth, nodes) as a file."""
+    return parse_data(load(orjson.dumps(wanted))[0].data)
 
 
 class _Moved(Exception):  # noqa: N818 - a signal inside this module
@@ -273,6 +275,3 @@ def _repeated(drafts: Sequence[_Draft]) -> tuple[Problem, ...]:
 def _placed(problems: Sequence[tuple[Problem, ...]]) -> tuple[Problem, ...]:
     """All problems in one list."""
     return tuple(problem for group in problems for problem in group)
-
-
-__all__ = ["CHANGED_BY", "Admitter", "Applied", "Intake", "Mode", "Operation", "Verdict", "ref_of"]

@@ -1,9 +1,28 @@
-"""Local mode in one process tree: what ``sluicegate up`` calls."""
+"""Local mode in one process tree: what ``sluicegate up`` calls.
 
+    up ─┬─ event loop: resource API (Unix socket), control loop, /metrics, supervisor
+        ├─ thread: ingester (spool → lineage store)
+        └─ gateway workers (processes), tied to `up` by a pipe
+
+Start: lock → port → stores → ingester → API → control loop → workers → up.json. Stop: the same backwards, the
+workers first, so that their last runs are still taken in. Nothing needs the stop: a kill at any point is a start
+like any other.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sluicegate.operator.state_dir import default_state_dir
+import structlog
+
+from sluicegate.contracts.errors import SluicegateError, Unavailable
+from sluicegate.operator.state_dir import StateDir, default_state_dir
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +37,85 @@ class LocalConfig:
     status_interval: float = 1.0  # seconds between two writes of a status in which only numbers moved
     quiet: bool = False  # no progress lines on a terminal
     stop_seconds: float = 15.0  # runs in flight get this long after SIGTERM
+    start_seconds: float = 60.0  # the gateway must listen by then
+
+
+class LocalRunner:
+    """One `up`. `serve` returns after `stop` (or a signal)."""
+
+    def __init__(self, config: LocalConfig) -> None:
+        self.config = config
+        self.state = StateDir(config.state_dir.expanduser().absolute())
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask for a graceful stop."""
+        self._stop.set()
+
+    async def serve(self) -> None:
+        """Run until stopped. Conflict when another `up` holds the state folder, Unavailable for ports."""
+        from sluicegate.operator import local  # noqa: PLC0415 - the lock comes before anything heavy
+
+        async with AsyncExitStack() as stack:
+            parts = await local.assemble(self.config, self.state, stack)
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(job) for job in parts.jobs()]
+                try:
+                    await parts.ready()
+                    await self._stop.wait()
+                finally:
+                    parts.leaving()
+                    await parts.supervisor.stop(self.config.stop_seconds)
+                    for task in tasks:
+                        task.cancel()
 
 
 def run_local(config: LocalConfig) -> int:
-    """Serve until SIGTERM or SIGINT. Exit code: 0 stopped on request, 5 another `up` holds the state folder."""
-    raise NotImplementedError(config)
+    """Serve until SIGTERM, SIGINT or SIGHUP.
+
+    Exit code: 0 stopped on request, 5 another `up` holds the state folder, 6 a port or file cannot be used.
+    """
+    from sluicegate.operator import logs  # noqa: PLC0415 - reading the settings needs none of this
+
+    state = StateDir(config.state_dir.expanduser().absolute())
+    try:
+        state.make()
+        with state.held():
+            logs.configure(state.logs / "up.log")
+            asyncio.run(_until_signal(config))
+    except (SluicegateError, OSError, BaseExceptionGroup) as error:
+        return _told(error)
+    return 0
+
+
+async def _until_signal(config: LocalConfig) -> None:
+    runner = LocalRunner(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, _asked, runner, number)
+    log.info("up_starts", pid=os.getpid(), state=str(runner.state.root))
+    await runner.serve()
+    log.info("up_stopped")
+
+
+def _asked(runner: LocalRunner, number: int) -> None:
+    log.info("up_stops", signal=signal.Signals(number).name)
+    runner.stop()
+
+
+def _told(error: BaseException) -> int:
+    """Say what went wrong; anything that is not an expected failure goes on as it is."""
+    found = leaves(error)
+    if not all(isinstance(one, SluicegateError | OSError) for one in found):
+        raise error
+    for one in found:
+        sys.stderr.write(f"error: {one}\n")
+        log.error("up_failed", error=str(one))
+    return max(getattr(one, "exit_code", Unavailable.exit_code) for one in found)
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """The exceptions themselves, out of their groups."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for one in error.exceptions for leaf in leaves(one)]

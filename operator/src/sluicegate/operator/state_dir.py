@@ -1,9 +1,14 @@
 """Where local mode keeps its things, and how others find a running one. Light: the CLI imports it."""
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from sluicegate.contracts.errors import Conflict
 
 
 def default_state_dir() -> Path:
@@ -63,6 +68,23 @@ class StateDir:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.spool, self.logs, self.root / "workers"):
             folder.mkdir(exist_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder; Conflict when another process does. The kernel lets go when the holder dies."""
+        with self.lock.open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                pid = file.read().strip() or "unknown"
+                raise Conflict(
+                    f"another sluicegate up (pid {pid}) uses {self.root}; stop it, or choose another --state-dir"
+                ) from error
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

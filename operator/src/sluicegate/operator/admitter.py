@@ -1,0 +1,51 @@
+"""`intake.Admitter`: the rules of rollout.admission, with what they look at read from the store."""
+
+from sluicegate.contracts.adapters.system import Clock
+from sluicegate.contracts.errors import NotFound
+from sluicegate.contracts.resources import (
+    AgentWorkflow,
+    Decision,
+    Resource,
+    WorkflowRevision,
+    WorkflowRollout,
+)
+from sluicegate.operator.callers import Peer
+from sluicegate.operator.gather import typed
+from sluicegate.operator.ports import Ref, ResourceReader
+from sluicegate.rollout.admission import admit
+from sluicegate.rollout.model import Admission, AdmissionContext
+
+
+class RolloutAdmitter:
+    """One for the API. Whoever reaches the socket may decide; who it was is what is checked."""
+
+    def __init__(self, store: ResourceReader, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    async def admit(self, old: Resource | None, new: Resource | None, peer: Peer) -> Admission:
+        """May the caller turn `old` into `new`?"""
+        subject = new or old
+        context = AdmissionContext(
+            now=self._clock.now(),
+            revisions=await self._revisions(subject) if isinstance(subject, AgentWorkflow) else (),
+            target=await self._target(subject) if isinstance(subject, Decision) else None,
+        )
+        return admit(old, new, peer.name, context)
+
+    async def _revisions(self, workflow: AgentWorkflow) -> tuple[WorkflowRevision, ...]:
+        found = await self._store.listing("WorkflowRevision", workflow.metadata.namespace)
+        return tuple(
+            typed(item, WorkflowRevision)
+            for item in found.items
+            if item["spec"]["workflow"] == workflow.metadata.name
+        )
+
+    async def _target(self, decision: Decision) -> AgentWorkflow | WorkflowRollout | None:
+        target = decision.spec.target
+        try:
+            held = await self._store.get(Ref(target.kind, decision.metadata.namespace, target.name))
+        except NotFound:
+            return None
+        if target.kind == "WorkflowRollout":
+            return typed(held, WorkflowRollout)
+        return typed(held, AgentWorkflow)

@@ -1,0 +1,47 @@
+"""Logs: JSON lines in a file, one per event, from structlog and from the standard library alike."""
+
+import logging
+import logging.handlers
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+SIZE = 20 * 1024 * 1024
+"""Bytes of one log file; three older ones are kept."""
+
+
+def configure(path: Path) -> None:
+    """Send everything of this process to `path`."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    handler = logging.handlers.RotatingFileHandler(path, maxBytes=SIZE, backupCount=3, encoding="utf-8")
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,54 @@
+"""Hourly: hot runs become cold, cold runs go, as each workflow's `lineage` says."""
+
+import asyncio
+import sqlite3
+
+import structlog
+
+from sluicegate.contracts.adapters import system
+from sluicegate.contracts.errors import SluicegateError
+from sluicegate.lineage.retention import Policy, Tiers, sweep
+from sluicegate.lineage.store import LineageStore
+from sluicegate.operator.ports import ResourceReader
+
+PERIOD = 3600.0
+FIRST = 30.0
+"""Seconds after the start; a machine that is never up for an hour tidies up too."""
+log = structlog.get_logger(__name__)
+
+
+async def keep(store: ResourceReader, lineage: LineageStore) -> None:
+    """Sweep for ever; a failure is told and tried again at the next hour."""
+    wait = FIRST
+    while True:
+        await asyncio.sleep(wait + system.jitter(wait / 10))
+        wait = PERIOD
+        try:
+            await sweep_once(store, lineage)
+        except (SluicegateError, sqlite3.Error, OSError) as error:
+            log.warning("retention_failed", error=repr(error))
+
+
+async def sweep_once(store: ResourceReader, lineage: LineageStore) -> None:
+    """Until nothing is left to do."""
+    policy = await _policy(store)
+    while True:
+        swept = await asyncio.to_thread(sweep, lineage, policy, system.now())
+        if swept.moved or swept.deleted or swept.segments:
+            log.info("retention", moved=swept.moved, deleted=swept.deleted, segments=swept.segments)
+        if not swept.more:
+            return
+        await asyncio.sleep(0.05)
+
+
+async def _policy(store: ResourceReader) -> Policy:
+    found = await store.listing("AgentWorkflow")
+    workflows = {}
+    for item in found.items:
+        lineage = item["spec"].get("lineage") or {}
+        tiers = Tiers()
+        workflows[(item["metadata"]["namespace"], item["metadata"]["name"])] = Tiers(
+            hot_days=lineage.get("hotDays", tiers.hot_days),
+            cold_days=lineage.get("coldDays", tiers.cold_days),
+        )
+    return Policy(workflows=workflows)

@@ -1,0 +1,71 @@
+"""Metrics of the loop and of this process tree, in the terms of the loop."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
+from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, State
+from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics
+from sluicegate.operator.ports import Ref
+
+
+class Telemetry:
+    """`ports.LoopMetrics`, and what the runner counts. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._control, self._gateway = ControlMetrics(registry), GatewayMetrics(registry)
+        self._ended: dict[str, Outcome | None] = {}
+        self.queued, self.waited = self._control.queued, self._control.waited
+        self.retried, self.looked = self._control.retried, self._control.reconciled
+        self.workers = Gauge("sluicegate_gateway_workers", "Gateway workers that listen.", registry=registry)
+        self.restarts = Counter(
+            "sluicegate_gateway_worker_restarts_total",
+            "Gateway workers that died and were started again.",
+            registry=registry,
+        )
+        self.lag = Gauge(
+            "sluicegate_ingest_lag_bytes",
+            "Spooled bytes that are not in the lineage store yet.",
+            registry=registry,
+        )
+        self.ingest_failures = Counter(
+            "sluicegate_ingest_failures_total",
+            "Steps of the ingester that failed and were repeated.",
+            registry=registry,
+        )
+
+    def entry(self, entry: Mapping[str, Any]) -> None:
+        """An entry was stored."""
+        self._gateway.entry(entry)
+
+    def rollout(self, rollout: WorkflowRollout, status: RolloutStatus) -> None:
+        """Where the rollout stands; a finished one only counts once, when it is seen to finish."""
+        namespace, workflow = rollout.metadata.namespace, rollout.spec.workflow
+        uid = rollout.metadata.uid or ""
+        if status.state is State.DONE:
+            before = self._ended.get(uid, status.outcome)
+            if before is None and status.outcome is not None:
+                self._control.ended(namespace, workflow, status.outcome)
+                self._control.stage(namespace, workflow, None)
+                self._control.declared_share(namespace, workflow, 0.0)
+                self._control.forget_gates(namespace, workflow)
+            self._ended[uid] = status.outcome
+            return
+        self._ended[uid] = None
+        self._control.stage(namespace, workflow, status.state)
+        self._control.declared_share(namespace, workflow, _share(status))
+
+    def gone(self, ref: Ref) -> None:
+        """Drop what is labelled with the object."""
+        if ref.kind == "AgentWorkflow":
+            self._control.forget(ref.namespace, ref.name)
+            self._gateway.forget_workflow(ref.namespace, ref.name)
+
+
+def _share(status: RolloutStatus) -> float:
+    """Of the users: a mirrored candidate answers nobody."""
+    if status.share is None or status.stage is None or status.stage in MIRRORED_STAGES:
+        return 0.0
+    return status.share.numerator / status.share.denominator
