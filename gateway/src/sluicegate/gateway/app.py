@@ -1,0 +1,195 @@
+"""The HTTP face: a raw ASGI application.
+
+    POST /v1/workflows/{name}/runs                            namespace default
+    POST /v1/namespaces/{ns}/workflows/{name}/runs            body: the workflow's input; answer: its output
+    POST /v1/runs/{id}/outcome                                {reward?: 0..1, outcome?: Succeeded | Failed, note?}
+    GET  /healthz  /readyz
+
+Request headers of a run: traceparent, sluicegate-deadline-ms (milliseconds for the whole run). Answer headers:
+Sluicegate-Run-Id, Sluicegate-Revision, Sluicegate-Version, traceparent. Errors are application/problem+json.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from sluicegate.contracts.suggestions import did_you_mean
+from sluicegate.gateway.outcomes import read_outcome
+from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.problems import Response, problem
+from sluicegate.gateway.serving import After, Incoming, RunService
+
+MAX_BODY_BYTES = 1 << 20
+_MAX_DEADLINE_MS = 86_400_000
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class _TooLargeError(Exception):
+    """The body is above the limit."""
+
+
+class _GoneError(Exception):
+    """The client left before its request was complete."""
+
+
+@dataclass(slots=True, kw_only=True)
+class App:
+    """One worker's application. readiness: the document of /readyz, and whether it is ready."""
+
+    service: RunService
+    book: PlanBook
+    readiness: Callable[[], tuple[bool, dict[str, Any]]]
+    on_crash: Callable[[BaseException], None]
+    max_body: int = MAX_BODY_BYTES
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Work after the answer happens here too, so the server waits for it when it stops."""
+        answered = False
+        try:
+            response, after = await self._respond(scope, receive)
+            answered = True
+            await _send(send, response, head=scope["method"] == "HEAD")
+            if after is not None:
+                await after()
+        except _GoneError:
+            return
+        except Exception as error:  # noqa: BLE001 - the top loop of the process: one bad request, not all of them
+            self.on_crash(error)
+            if not answered:
+                await _send(send, problem(500, "internal error; see the gateway's log"))
+
+    async def _respond(self, scope: Scope, receive: Receive) -> tuple[Response, After | None]:
+        path, method = scope["path"], scope["method"]
+        live = self.book.by_path.get(path)
+        if live is None:
+            return await self._other(path, method, scope, receive), None
+        if method != "POST":
+            return _not_allowed(method, "POST, OPTIONS"), None
+        incoming = Incoming(b"", headers=lambda: _headers_of(scope["headers"]))
+        refused = _read_headers(scope["headers"], incoming)
+        if refused is not None:
+            return refused, None
+        try:
+            incoming.body = await _body(scope["headers"], receive, self.max_body)
+        except _TooLargeError:
+            return problem(413, f"the body is larger than {self.max_body} bytes"), None
+        return await self.service.serve(live, incoming)
+
+    async def _other(self, path: str, method: str, scope: Scope, receive: Receive) -> Response:
+        """Everything but a run of a known workflow."""
+        if path in ("/healthz", "/readyz"):
+            return self._health(path, method)
+        parts = path.split("/")[1:]
+        match parts:
+            case ["v1", "runs", run_id, "outcome"]:
+                if method != "POST":
+                    return _not_allowed(method, "POST, OPTIONS")
+                try:
+                    body = await _body(scope["headers"], receive, self.max_body)
+                except _TooLargeError:
+                    return problem(413, f"the body is larger than {self.max_body} bytes")
+                return read_outcome(run_id, body, self.service)
+            case ["v1", "workflows", name, "runs"]:
+                return self._unknown("default", name)
+            case ["v1", "namespaces", namespace, "workflows", name, "runs"]:
+                return self._unknown(namespace, name)
+            case _:
+                return problem(404, f"no such path: {path[:200]}", hint="POST /v1/workflows/{name}/runs")
+
+    def _health(self, path: str, method: str) -> Response:
+        if method not in ("GET", "HEAD"):
+            return _not_allowed(method, "GET, HEAD, OPTIONS")
+        ready, document = self.readiness() if path == "/readyz" else (True, {"status": "ok"})
+        return Response(
+            200 if ready else 503, orjson.dumps(document), [(b"content-type", b"application/json")]
+        )
+
+    def _unknown(self, namespace: str, name: str) -> Response:
+        """404, with the nearest name there is."""
+        namespace, name = unquote(namespace)[:300], unquote(name)[:300]
+        names = [key.workflow for key in self.book.by_key if key.namespace == namespace]
+        elsewhere = sorted(key.namespace for key in self.book.by_key if key.workflow == name)
+        hint = did_you_mean(name, names)
+        if hint is None and elsewhere:
+            hint = (
+                f"it is in namespace {elsewhere[0]}: POST /v1/namespaces/{elsewhere[0]}/workflows/{name}/runs"
+            )
+        return problem(404, f"no workflow {name} in namespace {namespace}", hint=hint)
+
+
+async def _send(send: Send, response: Response, *, head: bool = False) -> None:
+    body = response.body
+    headers = [*response.headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else body})
+
+
+def _read_headers(headers: Iterable[tuple[bytes, bytes]], incoming: Incoming) -> Response | None:
+    """Fill `incoming`; an answer when a header is wrong."""
+    origin = host = None
+    for name, value in headers:
+        if name == b"traceparent":
+            incoming.traceparent = value.decode("latin-1")
+        elif name == b"sluicegate-deadline-ms":
+            if not (value.isdigit() and 0 < int(value[:12]) <= _MAX_DEADLINE_MS):
+                return problem(
+                    400, f"sluicegate-deadline-ms must be whole milliseconds, 1 to {_MAX_DEADLINE_MS}"
+                )
+            incoming.deadline_ms = int(value)
+        elif name == b"origin":
+            origin = value
+        elif name == b"host":
+            host = value
+    if origin is not None and host is not None and origin.rpartition(b"//")[2].lower() != host.lower():
+        return problem(403, "requests of pages of another origin are not served")
+    return None
+
+
+def _headers_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """For routing keys: lower-case names, the first value of each."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        found.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+    return found
+
+
+async def _body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, limit: int) -> bytes:
+    """The whole body. Raises _TooLargeError as soon as that is known, _GoneError when the client left."""
+    for name, value in headers:
+        if name == b"content-length" and (len(value) > 12 or int(value) > limit):
+            raise _TooLargeError
+    message = await receive()
+    if message["type"] != "http.request":
+        raise _GoneError
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        if len(body) > limit:
+            raise _TooLargeError
+        return body
+    chunks, size = [body], len(body)
+    while message.get("more_body", False):
+        message = await receive()
+        if message["type"] != "http.request":
+            raise _GoneError
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise _TooLargeError
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _not_allowed(method: str, allowed: str) -> Response:
+    """405 with Allow; OPTIONS is answered with it."""
+    header = (b"allow", allowed.encode())
+    if method == "OPTIONS":
+        return Response(204, b"", [header])
+    response = problem(405, f"{method[:20]} is not allowed here; allowed: {allowed}")
+    response.headers.append(header)
+    return response

@@ -1,0 +1,195 @@
+"""One step's call of one component: attempts inside deadline, retry budget and breaker."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluicegate.contracts.runs import Attempt, Failure, Violation
+from sluicegate.gateway.engine.kernel import ArmState
+from sluicegate.gateway.engine.program import ProgramComponent, ProgramStep, Stub
+from sluicegate.gateway.ports import TransportError
+from sluicegate.gateway.protocols.base import (
+    Answer,
+    CallContext,
+    CallError,
+    ComponentProtocol,
+    queue_ms,
+    retry_after_seconds,
+)
+from sluicegate.gateway.resilience.breaker import Breaker
+
+BREAKING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED, Failure.FAULT})
+"""Failures that say something about the destination's health; the others are about one message."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CallResult:
+    """What came of all attempts. failure None: `output` is valid."""
+
+    output: Any = None
+    failure: Failure | None = None
+    message: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    reported: str | None = None  # the component's own fallback, as it says
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """A call in progress."""
+
+    state: ArmState
+    step: ProgramStep
+    component: ProgramComponent
+    protocol: ComponentProtocol
+    inputs: Any
+    breaker: Breaker | None
+
+
+async def call(
+    state: ArmState, step: ProgramStep, component: ProgramComponent, inputs: Any, *, stub: Stub | None = None
+) -> CallResult:
+    """Call until an output is valid or patience is over. Never raises for what a component does.
+
+    stub: its endpoint is called instead of the component's own.
+    """
+    protocol, destination = component.protocol, component.destination
+    if stub is not None and stub.protocol is not None:
+        protocol, destination = stub.protocol, stub.destination
+    breaker = None
+    if component.breaker is not None:
+        key = (destination, component.name, component.version)
+        breaker = state.destinations.breaker(key, component.breaker)
+    call = _Call(
+        state=state, step=step, component=component, protocol=protocol, inputs=inputs, breaker=breaker
+    )
+    budget = state.destinations.budget(destination)
+    budget.deposit(component.budget_ratio)
+    attempts: list[Attempt] = []
+    monotonic = state.kernel.monotonic
+    while True:
+        number = len(attempts) + 1
+        result, wait = await _attempt(call, number, attempts)
+        failure = result.failure
+        if (
+            failure is None
+            or wait is None
+            or number >= component.attempts
+            or failure not in component.retry_on
+        ):
+            break
+        backoff = min(component.backoff_max, component.backoff_base * (1 << (number - 1)))
+        delay = max(wait, state.kernel.jitter(backoff))
+        if monotonic() + delay >= state.deadline or not budget.withdraw(monotonic()):
+            break
+        if delay > 0.0:
+            await state.kernel.sleep(delay)
+    result.attempts = tuple(attempts)
+    return result
+
+
+async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[CallResult, float | None]:
+    """One attempt, and the least time to wait before the next one; None: do not try again."""
+    state, component = call.state, call.component
+    begun = state.kernel.monotonic()
+    left = state.deadline - begun
+    if left <= 0.0:
+        return CallResult(
+            failure=Failure.DEADLINE, message="the run's deadline was over before the call"
+        ), None
+    if call.breaker is not None and not call.breaker.allows(begun):
+        message = f"the circuit to {component.name} {component.version} is open"
+        return CallResult(failure=Failure.CIRCUIT_OPEN, message=message), None
+    trial = _Trial()
+    try:
+        seconds = left if component.timeout is None or component.timeout > left else component.timeout
+        await _send(call, trial, number, seconds, left)
+    except TransportError as error:
+        trial.result = CallResult(failure=error.failure, message=error.message)
+    except CallError as error:
+        trial.result = CallResult(failure=error.failure, message=error.message)
+        trial.retryable = error.retryable
+        trial.wait = error.retry_after if error.retry_after is not None else trial.wait
+    except BaseException:  # cancelled: the breaker's probe must not stay taken
+        if call.breaker is not None:
+            call.breaker.release()
+        raise
+    ended = state.kernel.monotonic()
+    result = trial.result
+    if call.breaker is not None:
+        call.breaker.record(failed=result.failure in BREAKING, now=ended)
+    state.spent += ended - begun
+    wall = (ended - begun) * 1000.0
+    queued = trial.queue_ms
+    attempts.append(
+        Attempt(
+            number=number,
+            started_ms=(begun - state.started) * 1000.0,
+            service_ms=wall if queued is None else max(0.0, wall - queued),
+            queue_ms=queued,
+            status=trial.status,
+            failure=result.failure,
+            message=result.message,
+            usage=trial.usage,
+        )
+    )
+    return result, trial.wait if trial.retryable else None
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What one attempt brought, as far as it came."""
+
+    result: CallResult = field(default_factory=CallResult)
+    status: int | None = None
+    queue_ms: float | None = None
+    usage: dict[str, Any] | None = None
+    retryable: bool = True
+    wait: float = 0.0
+
+
+async def _send(call: _Call, trial: _Trial, number: int, seconds: float, left: float) -> None:
+    state = call.state
+    context = CallContext(
+        run_id=state.run_id,
+        step=call.step.name,
+        arm=state.arm,
+        attempt=number,
+        deadline_ms=int(left * 1000.0),
+        stage=state.stage,
+        dry_run=state.mirrored,
+        traceparent=state.traceparent,
+    )
+    url, headers, body = call.protocol.request(context, call.inputs)
+    http = await state.kernel.client.post(url, headers, body, seconds)
+    trial.status = http.status
+    if http.server_timing is not None:
+        trial.queue_ms = queue_ms(http.server_timing)
+    if http.retry_after is not None:
+        trial.wait = retry_after_seconds(http.retry_after, state.kernel.now()) or 0.0
+    answer = call.protocol.answer(http)
+    if answer.usage is not None:
+        trial.usage = answer.usage
+        state.cost += _cost(answer.usage)
+    trial.result = _checked(call, answer)
+
+
+def _checked(call: _Call, answer: Answer) -> CallResult:
+    """The output against the component's contract and the semantic domains."""
+    output, violations = call.step.compiled.normalised(answer.output)
+    if not call.component.output.is_valid(output):
+        violations = (*call.component.output.violations(output, f"steps.{call.step.name}"), *violations)
+    if violations:
+        message = "; ".join(f"{item.kind}: {item.message}" for item in violations[:3])
+        return CallResult(
+            output=answer.output, failure=Failure.INVALID_OUTPUT, message=message, violations=violations
+        )
+    return CallResult(output=output, reported=answer.fallback)
+
+
+def _cost(usage: dict[str, Any]) -> float:
+    cost = usage.get("cost")
+    return (
+        float(cost)
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e12
+        else 0.0
+    )

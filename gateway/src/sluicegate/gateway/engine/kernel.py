@@ -1,0 +1,60 @@
+"""What a run is made of beside its program: clocks, the client, and the state of one arm."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sluicegate.contracts.runs import Arm, Failure, StepRecord, Violation
+from sluicegate.gateway.engine.program import Program
+from sluicegate.gateway.ports import HttpClient
+from sluicegate.gateway.resilience.destinations import Destinations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """Ports of the engine. monotonic: seconds. jitter(limit): uniform in [0, limit)."""
+
+    client: HttpClient
+    monotonic: Callable[[], float]
+    now: Callable[[], datetime]
+    sleep: Callable[[float], Awaitable[None]]
+    jitter: Callable[[float], float]
+
+
+@dataclass(slots=True, kw_only=True)
+class ArmState:
+    """One arm of one run while it runs.
+
+    fallback_program: where onFailure StableVersion finds its component. started, deadline: monotonic seconds.
+    patience: seconds between them. error: for the record; failed_step: what the caller may know of it. spent: seconds in components. cost: as components report it in usage.cost.
+    """
+
+    kernel: Kernel
+    program: Program
+    fallback_program: Program | None
+    destinations: Destinations
+    run_id: str
+    arm: Arm
+    mirrored: bool
+    stage: str | None
+    traceparent: str
+    input: Any
+    started: float
+    patience: float
+    deadline: float
+    scope: dict[str, Any] = field(default_factory=dict)
+    steps: list[StepRecord] = field(default_factory=list)
+    output: Any = None
+    failure: Failure | None = None
+    error: str | None = None
+    failed_step: str | None = None
+    violations: tuple[Violation, ...] = ()
+    latency_ms: float = 0.0
+    reward: float | None = None
+    spent: float = 0.0
+    cost: float = 0.0
+
+    def since_start_ms(self) -> float:
+        """Milliseconds since the arm started."""
+        return (self.kernel.monotonic() - self.started) * 1000.0

@@ -1,0 +1,151 @@
+"""Run documents and evidence, from what an arm did."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, RawObservation
+from sluicegate.contracts.routes import RoutePlan
+from sluicegate.contracts.runs import Arm, Comparison, RunOutcome, RunRecord, StepOutcome, StepRecord
+from sluicegate.gateway.arms import Assignment, mirror_probability
+from sluicegate.gateway.engine.kernel import ArmState
+from sluicegate.gateway.engine.program import Program
+from sluicegate.lineage.entries import without_bodies
+from sluicegate.lineage.identity import lineage_digest
+
+
+@dataclass(slots=True, kw_only=True)
+class RunFrame:
+    """What the documents of all arms of a run have in common."""
+
+    run_id: str
+    plan: RoutePlan
+    assignment: Assignment
+    started_at: datetime
+    input: Any
+    input_hash: str
+    trace_id: str
+    worker: str
+
+
+def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = None) -> RunRecord:
+    """The document of one arm, with bodies as they were."""
+    plan, assignment, program = frame.plan, frame.assignment, state.program
+    took_part = assignment.observed
+    serving = not state.mirrored
+    return RunRecord(
+        run_id=frame.run_id,
+        arm=state.arm,
+        serving=serving,
+        namespace=plan.namespace,
+        workflow=plan.workflow,
+        revision=program.body.name,
+        version=program.body.version,
+        components=program.versions,
+        started_at=frame.started_at.isoformat(),
+        latency_ms=state.latency_ms,
+        outcome=RunOutcome.SUCCEEDED if state.failure is None else RunOutcome.FAILED,
+        unit=assignment.unit,
+        input=frame.input,
+        input_hash=frame.input_hash,
+        lineage_digest=lineage_digest(
+            version=program.body.version,
+            revision_digest=program.body.digest,
+            components=program.versions,
+            input_hash=frame.input_hash,
+        ),
+        output=state.output,
+        rollout=plan.rollout if took_part else None,
+        stage=plan.stage.value if took_part and plan.stage is not None else None,
+        attempt=plan.attempt if took_part else 0,
+        position=assignment.position,
+        probability=assignment.probability if serving else mirror_probability(plan, state.arm),
+        error=state.error,
+        violations=state.violations,
+        steps=tuple(state.steps),
+        reward=state.reward,
+        reward_source="Evaluator" if state.reward is not None else None,
+        comparison=comparison,
+        worker=frame.worker,
+        trace_id=frame.trace_id,
+    )
+
+
+def prepared(record: RunRecord, program: Program) -> RunRecord:
+    """The document as it may be written: redacted, and without bodies when this run is not in the sample."""
+    if program.redactor is not None:
+        record = program.redactor(record)
+    if keeps_bodies(program, record.run_id):
+        return record
+    return without_bodies(record, "Sampled")
+
+
+def keeps_bodies(program: Program, run_id: str) -> bool:
+    """Whether the bodies of a run are in the sample; the same for all of its arms and later entries."""
+    if program.sample_numerator >= program.sample_denominator:
+        return True
+    # The tail of a UUID version 7 is random: 48 bits of it are the run's place.
+    return int(run_id[-12:], 16) * program.sample_denominator < program.sample_numerator << 48
+
+
+def arm_facts(state: ArmState, *, disagrees: float | None = None) -> ArmFacts:
+    """One run of one arm as evidence."""
+    fallbacks: dict[str, float] = {}
+    kinds: list[str] = [violation.kind for violation in state.violations]
+    for step in state.steps:
+        _count_fallback(step, fallbacks)
+        kinds += [violation.kind for violation in step.violations]
+    return ArmFacts(
+        success=1.0 if state.failure is None else 0.0,
+        latencies_ms=(state.latency_ms,),
+        fallbacks=fallbacks,
+        violations=tuple(dict.fromkeys(kinds)),
+        violated=1.0 if kinds else 0.0,
+        reward=state.reward,
+        disagrees=disagrees,
+    )
+
+
+def _count_fallback(step: StepRecord, fallbacks: dict[str, float]) -> None:
+    """A component that was due: 1 if it fell back in any of its steps. Skipped steps and stubs say nothing."""
+    if step.outcome is StepOutcome.SKIPPED or (step.stubbed and not step.attempts):
+        return
+    fell = step.fallback is not None and not step.fallback.forced
+    fallbacks[step.component] = max(fallbacks.get(step.component, 0.0), 1.0 if fell else 0.0)
+
+
+def disagreement(served: ArmState, other: ArmState, comparison: Comparison | None) -> float | None:
+    """1 when the mirrored answer differs from the user's and its reward is not better; None: nothing to compare.
+
+    A mirror that failed where the user got an answer disagrees.
+    """
+    if served.failure is not None:
+        return None
+    if other.failure is not None or comparison is None:
+        return 1.0
+    if comparison.agrees:
+        return 0.0
+    is_better = other.reward is not None and served.reward is not None and other.reward > served.reward
+    return 0.0 if is_better else 1.0
+
+
+def observation_of(
+    frame: RunFrame, at: datetime, facts: dict[Arm, ArmFacts], *, expects_reward: bool, dropped: int = 0
+) -> RawObservation | None:
+    """One run's part in its unit; None outside a rollout."""
+    plan = frame.plan
+    if plan.rollout is None or plan.stage is None:
+        return None
+    return RawObservation(
+        key=EvidenceKey(plan.rollout, plan.stage, plan.attempt),
+        unit=frame.assignment.unit,
+        run_id=frame.run_id,
+        at=at,
+        stable=facts.get(Arm.STABLE),
+        candidate=facts.get(Arm.CANDIDATE),
+        control=facts.get(Arm.CONTROL),
+        dropped=dropped,
+        session=frame.assignment.session,
+        expects_reward=expects_reward,
+        window_seconds=plan.outcome_window_seconds,
+    )

@@ -1,0 +1,112 @@
+"""The plans in force: compiled once per revision, found by the path of a request."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from sluicegate.contracts.errors import Refused
+from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
+from sluicegate.gateway.engine.program import Program, compile_program
+from sluicegate.gateway.plan_table import WorkflowKey
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePlan:
+    """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease."""
+
+    plan: RoutePlan
+    stable: Program
+    candidate: Program | None
+    lease_until_ms: float
+
+    def is_leased(self, now_ms: float) -> bool:
+        """Whether the candidate may still get traffic."""
+        return now_ms < self.lease_until_ms
+
+
+class Broken(NamedTuple):
+    """A plan that cannot be served; what was served before goes on."""
+
+    key: WorkflowKey
+    version: int
+    reason: str
+
+
+@dataclass(slots=True)
+class PlanBook:
+    """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs."""
+
+    by_key: dict[WorkflowKey, LivePlan] = field(default_factory=dict)
+    by_path: dict[str, LivePlan] = field(default_factory=dict)
+    broken: tuple[Broken, ...] = ()
+    _programs: dict[tuple[WorkflowKey, str], Program] = field(default_factory=dict)
+
+    def update(self, plans: Iterable[RoutePlan]) -> dict[WorkflowKey, int]:
+        """Take these plans, and no other. Gives the versions that are now served, for the acknowledgement."""
+        old, programs = self.by_key, self._programs
+        by_key: dict[WorkflowKey, LivePlan] = {}
+        fresh: dict[tuple[WorkflowKey, str], Program] = {}
+        broken: list[Broken] = []
+        served: dict[WorkflowKey, int] = {}
+        for plan in plans:
+            key = WorkflowKey(plan.namespace, plan.workflow)
+            try:
+                by_key[key] = _live(plan, partial(_program, key, programs, fresh))
+                served[key] = plan.version
+            except (Refused, ValidationError) as error:
+                broken.append(Broken(key, plan.version, str(error)))
+                if key in old:
+                    by_key[key] = old[key]
+                    _keep(key, old[key], fresh)
+        self.by_key, self._programs, self.broken = by_key, fresh, tuple(broken)
+        self.by_path = {path: live for key, live in by_key.items() for path in paths_of(key)}
+        return served
+
+
+def paths_of(key: WorkflowKey) -> tuple[str, ...]:
+    """Request paths of a workflow."""
+    workflow = quote(key.workflow, safe="")
+    full = f"/v1/namespaces/{quote(key.namespace, safe='')}/workflows/{workflow}/runs"
+    return (full, f"/v1/workflows/{workflow}/runs") if key.namespace == DEFAULT_NAMESPACE else (full,)
+
+
+def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePlan:
+    stable = program(plan.stable)
+    candidate = program(plan.candidate) if plan.candidate is not None else None
+    if plan.mode is TrafficMode.STABLE_ONLY:
+        return LivePlan(plan=plan, stable=stable, candidate=candidate, lease_until_ms=float("inf"))
+    return LivePlan(
+        plan=plan, stable=stable, candidate=candidate, lease_until_ms=_milliseconds(plan.lease_until)
+    )
+
+
+def _milliseconds(at: datetime | None) -> float:
+    return float("inf") if at is None else at.timestamp() * 1000.0
+
+
+def _program(
+    key: WorkflowKey,
+    known: dict[tuple[WorkflowKey, str], Program],
+    fresh: dict[tuple[WorkflowKey, str], Program],
+    body: RevisionBody,
+) -> Program:
+    name = (key, body.name)
+    found = known.get(name)
+    # The digest leaves out what runs do not depend on (redaction, for one), so the whole body is compared.
+    if found is None or found.body != body:
+        found = compile_program(key.namespace, key.workflow, body)
+    fresh[name] = found
+    return found
+
+
+def _keep(key: WorkflowKey, live: LivePlan, fresh: dict[tuple[WorkflowKey, str], Program]) -> None:
+    for program in (live.stable, live.candidate):
+        if program is not None:
+            fresh[(key, program.body.name)] = program

@@ -1,0 +1,101 @@
+"""The project's own envelope: one JSON object each way (research: contracts-lineage-dataplane.md section 6).
+
+Request: protocol_version, run_id, step_id, attempt, idempotency_key, deadline_ms, stage, dry_run, contract {name,
+version, digest}, trace {traceparent}, input, context_refs.
+Answer: status (ok | fallback | error | input_required | rejected), output, usage, fallback {reason}, error {code,
+retryable, retry_after_ms, message}. Unknown fields are ignored.
+"""
+
+from typing import Any
+
+from sluicegate.contracts.digest import digest_of
+from sluicegate.contracts.resources.workflow import Component, Endpoint
+from sluicegate.contracts.runs import Failure
+from sluicegate.gateway.ports import HttpAnswer
+from sluicegate.gateway.protocols.base import Answer, CallContext, CallError, Request, body_of
+from sluicegate.gateway.protocols.credentials import fixed_headers
+from sluicegate.gateway.protocols.http import check_status, encode
+
+PROTOCOL_VERSION = "1"
+
+
+class NativeProtocol:
+    """A component that speaks the envelope."""
+
+    def __init__(self, component: Component, endpoint: Endpoint) -> None:
+        self.url = endpoint.url or ""
+        self._headers = fixed_headers(endpoint)
+        contract = component.contract
+        self._contract = {
+            "name": component.name,
+            "version": component.version,
+            "digest": digest_of({"input": contract.input, "output": contract.output}),
+        }
+
+    def request(self, call: CallContext, inputs: Any) -> Request:
+        """The envelope. Raises CallError when the inputs cannot be said in JSON."""
+        envelope = {
+            "protocol_version": PROTOCOL_VERSION,
+            "run_id": call.run_id,
+            "step_id": call.step,
+            "attempt": call.attempt,
+            "idempotency_key": call.idempotency_key,
+            "deadline_ms": call.deadline_ms,
+            "stage": call.stage,
+            "dry_run": call.dry_run,
+            "contract": self._contract,
+            "trace": {"traceparent": call.traceparent},
+            "input": inputs,
+            "context_refs": [],
+        }
+        return Request(self.url, self._headers(), encode(envelope))
+
+    def answer(self, answer: HttpAnswer) -> Answer:
+        """By `status`; an error envelope counts with any HTTP status. Raises CallError."""
+        try:
+            data = body_of(answer)
+        except CallError:
+            check_status(answer)  # a proxy's error page: its status says more
+            raise
+        status = data.get("status") if isinstance(data, dict) else None
+        if status in ("ok", "fallback"):
+            check_status(answer)
+            return _output(data, status)
+        if status in _NOT_OK:
+            raise _failed(data, status)
+        check_status(answer)
+        raise CallError(
+            Failure.FAULT, f"the answer's status is {status!r}, not one of ok, fallback, {', '.join(_NOT_OK)}"
+        )
+
+
+def _output(data: dict[str, Any], status: str) -> Answer:
+    if "output" not in data:
+        raise CallError(Failure.FAULT, f"the answer has status {status} and no output")
+    usage = data.get("usage")
+    fallback = None
+    if status == "fallback":
+        details = data.get("fallback")
+        fallback = str(details.get("reason", "")) if isinstance(details, dict) else ""
+    return Answer(data["output"], fallback, usage if isinstance(usage, dict) else None)
+
+
+_NOT_OK = {
+    "error": (Failure.FAULT, "the component failed"),
+    "input_required": (Failure.REJECTED, "the component asks for more input"),
+    "rejected": (Failure.REJECTED, "the component rejected the input"),
+}
+_CODES = {item.value: item for item in Failure}
+
+
+def _failed(data: dict[str, Any], status: str) -> CallError:
+    failure, message = _NOT_OK[status]
+    error = data.get("error")
+    details = error if isinstance(error, dict) else {}
+    after = details.get("retry_after_ms")
+    return CallError(
+        _CODES.get(str(details.get("code")), failure) if status == "error" else failure,
+        str(details.get("message", message))[:500],
+        retryable=status == "error" and details.get("retryable") is not False,
+        retry_after=after / 1000 if isinstance(after, int | float) and 0 <= after < 1e9 else None,
+    )

@@ -1,0 +1,275 @@
+"""A run as a service: choose arms, run, record, answer; then what is done after the answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import orjson
+
+from sluicegate.contracts.adapters.system import unix_ms, uuid7
+from sluicegate.contracts.evidence import ArmFacts
+from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, RunRecord
+from sluicegate.gateway.arms import Assignment, assign
+from sluicegate.gateway.compare import compare
+from sluicegate.gateway.engine.kernel import ArmState, Kernel
+from sluicegate.gateway.engine.program import MAX_DEADLINE, Program
+from sluicegate.gateway.engine.run import run_after, run_arm
+from sluicegate.gateway.facts import (
+    RunFrame,
+    arm_facts,
+    disagreement,
+    keeps_bodies,
+    observation_of,
+    prepared,
+    record_of,
+)
+from sluicegate.gateway.jsonio import JsonError, parse
+from sluicegate.gateway.mirrors import MirrorAllowances
+from sluicegate.gateway.plans import LivePlan
+from sluicegate.gateway.problems import Response, failed_run, problem, violations_json
+from sluicegate.gateway.resilience.destinations import Destinations
+from sluicegate.gateway.tracing import Trace, trace_of
+from sluicegate.lineage.entries import encode_after, encode_observation, encode_run
+from sluicegate.lineage.identity import input_hash
+from sluicegate.lineage.ports import Spool
+from sluicegate.lineage.spool import Pressure
+
+After = Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Incoming:
+    """What a run needs of the request. headers: lower-case names, only made when a routing key asks for them."""
+
+    body: bytes
+    traceparent: str | None = None
+    deadline_ms: int | None = None
+    headers: Callable[[], dict[str, str]] = dict
+
+
+@dataclass(slots=True, kw_only=True)
+class RunService:
+    """Serves runs of one worker. Single threaded: everything here belongs to one event loop."""
+
+    kernel: Kernel
+    spool: Spool
+    salt: bytes
+    worker: str
+    destinations: Destinations = field(default_factory=Destinations)
+    mirror_destinations: Destinations = field(default_factory=Destinations)
+    allowances: MirrorAllowances = field(default_factory=MirrorAllowances)
+
+    async def serve(self, live: LivePlan, incoming: Incoming) -> tuple[Response, After | None]:
+        """The answer, its record already written, and what to do once it is sent."""
+        kernel = self.kernel
+        started = kernel.monotonic()
+        run_id = uuid7()
+        trace = trace_of(run_id, incoming.traceparent)
+        try:
+            value = parse(incoming.body)
+        except JsonError as error:
+            return problem(400, f"the body is not usable JSON: {error}", run_id=run_id), None
+        compiled = live.stable.compiled
+        value, violations = compiled.normalised_input(value)
+        if not compiled.input.is_valid(value):
+            violations = (*compiled.input.violations(value, "input"), *violations)
+        frame = self._frame(live, run_id, trace, value, incoming)
+        if violations:
+            self._write_rejected(frame, live.stable, violations, (kernel.monotonic() - started) * 1000.0)
+            detail = "the input breaks the workflow's contract"
+            return problem(422, detail, run_id=run_id, problems=violations_json(violations)), None
+        patience = None if incoming.deadline_ms is None else min(MAX_DEADLINE, incoming.deadline_ms / 1000.0)
+        state = self._state(frame, live, trace, frame.assignment.serving, patience, started)
+        await run_arm(state)
+        return self._answered(frame, live, state, trace)
+
+    def _frame(self, live: LivePlan, run_id: str, trace: Trace, value: Any, incoming: Incoming) -> RunFrame:
+        routing = live.stable.compiled.routing_key
+        key = None
+        if routing is not None:
+            wants_headers = any(path[0] == "headers" for path in routing.references)
+            scope = {"input": value, "headers": incoming.headers() if wants_headers else {}}
+            key = live.stable.compiled.evaluate_routing_key(scope)
+        return RunFrame(
+            run_id=run_id,
+            plan=live.plan,
+            assignment=assign(live.plan, run_id, key, leased=live.is_leased(unix_ms())),
+            started_at=self.kernel.now(),
+            input=value,
+            input_hash=input_hash(self.salt, value),
+            trace_id=trace.trace_id,
+            worker=self.worker,
+        )
+
+    def _state(
+        self, frame: RunFrame, live: LivePlan, trace: Trace, arm: Arm, patience: float | None, started: float
+    ) -> ArmState:
+        program = live.stable if arm is not Arm.CANDIDATE or live.candidate is None else live.candidate
+        seconds = program.deadline if patience is None else patience
+        plan, mirrored = frame.plan, arm is not frame.assignment.serving
+        return ArmState(
+            kernel=self.kernel,
+            program=program,
+            fallback_program=live.stable if program is not live.stable else None,
+            destinations=self.mirror_destinations if mirrored else self.destinations,
+            run_id=frame.run_id,
+            arm=arm,
+            mirrored=mirrored,
+            stage=plan.stage.value.lower() if frame.assignment.observed and plan.stage is not None else None,
+            traceparent=trace.traceparent,
+            input=frame.input,
+            started=started,
+            patience=seconds,
+            deadline=started + seconds,
+        )
+
+    def _answered(
+        self, frame: RunFrame, live: LivePlan, state: ArmState, trace: Trace
+    ) -> tuple[Response, After | None]:
+        """Write the record, with the evidence if nothing more can change it, then make the answer."""
+        response = _response(state, trace)
+        has_after = bool(state.program.after_steps) and state.failure is None
+        record = record_of(frame, state)
+        lines = [self._encoded(record, state.program)]
+        if not has_after and not frame.assignment.mirrored:
+            lines += self._observation(frame, state, {state.arm: arm_facts(state)})
+        self.spool.append(*lines)
+        if not has_after and not frame.assignment.mirrored:
+            return response, None
+        return response, partial(self._afterwards, frame, live, state, trace, record)
+
+    async def _afterwards(
+        self, frame: RunFrame, live: LivePlan, served: ArmState, trace: Trace, record: RunRecord
+    ) -> None:
+        """Steps after the answer and mirrors, side by side; then exactly one observation."""
+        mirrors = self._mirror_arms(frame.assignment)
+        allowance = self.allowances.of(frame.plan.namespace, frame.plan.workflow, frame.plan.mirror_budget)
+        taken = bool(mirrors) and allowance.take(len(mirrors), self.kernel.monotonic())
+        states: list[ArmState] = []
+        done = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._after_answer(served, record))
+                if taken:
+                    now = self.kernel.monotonic()
+                    states = [self._state(frame, live, trace, arm, served.patience, now) for arm in mirrors]
+                    for state in states:
+                        group.create_task(_whole(state))
+            done = True
+        finally:
+            # Also when the worker is stopped in the middle: a unit is observed or counted as dropped, never lost.
+            if taken:
+                used, cost = sum(s.spent for s in states), sum(s.cost for s in states)
+                allowance.give_back(len(mirrors), seconds=used, cost=cost)
+            if mirrors and not (taken and done):
+                self.spool.append(*self._observation(frame, served, {}, dropped=1))
+            elif done:
+                self._write_evidence(frame, served, states)
+
+    async def _after_answer(self, served: ArmState, record: RunRecord) -> None:
+        program = served.program
+        if not program.after_steps or served.failure is not None:
+            return
+        steps = await run_after(served)
+        if program.redactor is not None:
+            steps = program.redactor.redact_steps(steps, record)
+        keeps = keeps_bodies(program, served.run_id) and self.spool.pressure < Pressure.DROP_BODIES
+        self.spool.append(
+            encode_after(
+                served.run_id,
+                served.arm,
+                steps=steps,
+                reward=served.reward,
+                at=self.kernel.now(),
+                bodies=keeps,
+            )
+        )
+
+    def _write_evidence(self, frame: RunFrame, served: ArmState, mirrors: list[ArmState]) -> None:
+        facts: dict[Arm, ArmFacts] = {served.arm: arm_facts(served)}
+        lines: list[bytes] = []
+        for state in mirrors:
+            comparison = _compared(served, state)
+            facts[state.arm] = arm_facts(state, disagrees=disagreement(served, state, comparison))
+            lines.append(self._encoded(record_of(frame, state, comparison), state.program))
+        lines += self._observation(frame, served, facts)
+        self.spool.append(*lines)
+
+    def _observation(
+        self, frame: RunFrame, served: ArmState, facts: dict[Arm, ArmFacts], *, dropped: int = 0
+    ) -> list[bytes]:
+        if not frame.assignment.observed:
+            return []
+        missing = served.program.has_reward and served.reward is None and served.failure is None
+        observation = observation_of(
+            frame, self.kernel.now(), facts, expects_reward=missing and not dropped, dropped=dropped
+        )
+        return [] if observation is None else [encode_observation(observation)]
+
+    def _encoded(self, record: RunRecord, program: Program) -> bytes:
+        return encode_run(prepared(record, program), bodies=self.spool.pressure < Pressure.DROP_BODIES)
+
+    def _write_rejected(
+        self, frame: RunFrame, program: Program, violations: tuple[Any, ...], latency_ms: float
+    ) -> None:
+        """A light document: it says nothing about any arm."""
+        record = RunRecord(
+            run_id=frame.run_id,
+            arm=Arm.STABLE,
+            serving=True,
+            namespace=frame.plan.namespace,
+            workflow=frame.plan.workflow,
+            revision=program.body.name,
+            version=program.body.version,
+            components={},
+            started_at=frame.started_at.isoformat(),
+            latency_ms=latency_ms,
+            outcome=RunOutcome.REJECTED,
+            unit=frame.assignment.unit,
+            input=frame.input,
+            input_hash=frame.input_hash,
+            error="the input breaks the workflow's contract",
+            violations=violations,
+            worker=frame.worker,
+            trace_id=frame.trace_id,
+        )
+        self.spool.append(self._encoded(record, program))
+
+    @staticmethod
+    def _mirror_arms(assignment: Assignment) -> tuple[Arm, ...]:
+        if not assignment.mirrored:
+            return ()
+        return (Arm.CANDIDATE, Arm.CONTROL) if assignment.control else (Arm.CANDIDATE,)
+
+
+async def _whole(state: ArmState) -> None:
+    """A mirrored arm, with its steps after the answer, so that it has a reward to compare."""
+    await run_arm(state)
+    if state.program.after_steps:
+        await run_after(state)
+
+
+def _compared(served: ArmState, other: ArmState) -> Comparison | None:
+    if served.failure is not None or other.failure is not None:
+        return None
+    shows = served.program.redactor is None and other.program.redactor is None
+    return compare(served.output, other.output, shows_values=shows)
+
+
+def _response(state: ArmState, trace: Trace) -> Response:
+    if state.failure is not None:
+        # What a component said stays in the record; the caller learns which step failed and how.
+        where = f"step {state.failed_step}" if state.failed_step is not None else "the answer"
+        response = failed_run(state.run_id, state.failure, f"{where}: {state.failure}", state.violations)
+        response.headers += state.program.headers[1:]
+    else:
+        try:
+            response = Response(200, orjson.dumps(state.output), [*state.program.headers])
+        except orjson.JSONEncodeError as error:
+            state.failure, state.error = Failure.INVALID_OUTPUT, f"the answer cannot be said in JSON: {error}"
+            return _response(state, trace)
+        response.headers.append((b"sluicegate-run-id", state.run_id.encode()))
+    response.headers.append((b"traceparent", trace.traceparent.encode()))
+    return response

@@ -1,0 +1,283 @@
+"""One worker process: uvicorn around the application, the watch over plans, and the ways to stop."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import structlog
+import uvicorn
+import uvloop
+
+from sluicegate.contracts.adapters import system
+from sluicegate.contracts.errors import Unavailable
+from sluicegate.gateway.adapters.client import make_client
+from sluicegate.gateway.app import App
+from sluicegate.gateway.engine.kernel import Kernel
+from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
+from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.serving import RunService
+from sluicegate.lineage.identity import load_salt
+from sluicegate.lineage.spool import SpoolWriter
+
+WATCH_SECONDS = 0.1
+HEARTBEAT_SECONDS = 5.0
+GRACE_SECONDS = 30
+"""How long a stopping worker waits for requests and mirrors in flight."""
+
+log = structlog.get_logger("sluicegate.gateway")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """The command line of `python -m sluicegate.gateway`."""
+
+    state: Path
+    host: str = "127.0.0.1"
+    port: int = 8080
+    worker: str = "w0"
+    fd: int | None = None
+    parent_fd: int | None = None
+    client: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanWatch:
+    """Keeps a PlanBook up to date with a PlanTable. Whatever happens to the table, the book keeps its last plans."""
+
+    table: PlanTable
+    book: PlanBook
+    worker: str
+    generation: int = -1
+    served: dict[WorkflowKey, int] = field(default_factory=dict)
+    acknowledged_at: datetime | None = None
+    is_acknowledged: bool = False
+    trouble: str | None = None
+
+    def look(self, now: datetime) -> None:
+        """One look: a small read; more only when something changed."""
+        try:
+            generation = self.table.generation()
+            if generation != self.generation:
+                self._take(generation)
+            age = (now - self.acknowledged_at).total_seconds() if self.acknowledged_at else HEARTBEAT_SECONDS
+            if not self.is_acknowledged or not 0.0 <= age < HEARTBEAT_SECONDS:
+                self.table.acknowledge(self.worker, self.served, now)
+                self.acknowledged_at, self.is_acknowledged = now, True
+        except Unavailable as error:
+            if self.trouble is None:
+                log.warning("plans_unavailable", worker=self.worker, error=str(error))
+            self.trouble = str(error)
+            return
+        if self.trouble is not None:
+            log.info("plans_available", worker=self.worker)
+        self.trouble = None
+
+    def readiness(self) -> tuple[bool, dict[str, Any]]:
+        """The document of /readyz: ready once plans were read, whatever happens to the control plane later."""
+        now_ms = system.unix_ms()
+        workflows = [
+            {
+                "namespace": key.namespace,
+                "workflow": key.workflow,
+                "version": live.plan.version,
+                "mode": live.plan.mode.value,
+                "stage": live.plan.stage.value if live.plan.stage is not None else None,
+                "leased": live.is_leased(now_ms),
+                "serving": "plan" if live.is_leased(now_ms) else "StableOnly: the lease has passed",
+            }
+            for key, live in self.book.by_key.items()
+        ]
+        broken = [
+            {"workflow": f"{b.key.namespace}/{b.key.workflow}", "reason": b.reason} for b in self.book.broken
+        ]
+        ready = self.generation >= 0
+        document: dict[str, Any] = {"ready": ready, "worker": self.worker, "workflows": workflows}
+        document |= {"broken": broken} if broken else {}
+        document |= {"plansUnavailable": self.trouble} if self.trouble is not None else {}
+        return ready, document
+
+    def _take(self, generation: int) -> None:
+        plans = self.table.read_all()
+        served = self.book.update(plans)
+        if served != self.served:
+            self.is_acknowledged = False
+        self.served, self.generation = served, generation
+        for broken in self.book.broken:
+            key = f"{broken.key.namespace}/{broken.key.workflow}"
+            log.error(
+                "plan_not_served",
+                worker=self.worker,
+                workflow=key,
+                version=broken.version,
+                reason=broken.reason,
+            )
+
+
+class _Server(uvicorn.Server):
+    """Signals are the worker's business: uvicorn would raise them again after a graceful stop."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def run_worker(config: WorkerConfig) -> int:
+    """Run until told to stop; the exit status."""
+    _log_to_stderr()
+    try:
+        bound = _listening_socket(config)
+    except OSError as error:
+        log.error("cannot_listen", host=config.host, port=config.port, error=str(error))  # noqa: TRY400 - expected
+        return Unavailable.exit_code
+    try:
+        salt = load_salt(config.state)
+        (config.state / "workers").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        log.error("cannot_use_state", state=str(config.state), error=str(error))  # noqa: TRY400 - expected
+        return Unavailable.exit_code
+    with bound:
+        return uvloop.run(_serve(config, bound, salt))
+
+
+async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int:
+    client = make_client(config.client)
+    spool = SpoolWriter(config.state / "spool", config.worker)
+    # A heartbeat that meets the operator's write gives up and comes again; users never wait for it.
+    table = PlanTable(config.state / "plans.db", wait_ms=0)
+    watch = PlanWatch(table=table, book=PlanBook(), worker=config.worker)
+    kernel = Kernel(
+        client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter
+    )
+    service = RunService(kernel=kernel, spool=spool, salt=salt, worker=config.worker)
+    app = App(service=service, book=watch.book, readiness=watch.readiness, on_crash=_crashed)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            backlog=2048,
+        )
+    )
+    watch.look(system.now())
+    try:
+        async with _announced(config, bound), _watched(watch), _stoppable(server, config.parent_fd):
+            await server.serve(sockets=[bound])
+    finally:
+        await client.close()
+        spool.close()
+        with contextlib.suppress(Unavailable):
+            table.forget(config.worker)
+        table.close()
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def _watched(watch: PlanWatch) -> AsyncIterator[None]:
+    """Look at the plans until the body ends."""
+
+    async def look_on() -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            watch.look(system.now())
+
+    task = asyncio.create_task(look_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@contextlib.asynccontextmanager
+async def _stoppable(server: uvicorn.Server, parent_fd: int | None) -> AsyncIterator[None]:
+    """SIGTERM, SIGINT and the end of the parent stop the server after what is in flight."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+
+    def parent_said(fd: int) -> None:
+        if not os.read(fd, 64):
+            loop.remove_reader(fd)
+            stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if parent_fd is not None:
+        loop.add_reader(parent_fd, parent_said, parent_fd)
+    try:
+        yield
+    finally:
+        if parent_fd is not None:
+            loop.remove_reader(parent_fd)
+
+
+@contextlib.asynccontextmanager
+async def _announced(config: WorkerConfig, bound: socket.socket) -> AsyncIterator[None]:
+    """`workers/NAME.json` while the worker listens; written whole or not at all."""
+    host, port = bound.getsockname()[:2]
+    path = config.state / "workers" / f"{config.worker}.json"
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_bytes(orjson.dumps({"worker": config.worker, "pid": os.getpid(), "host": host, "port": port}))
+    draft.rename(path)
+    log.info("listening", worker=config.worker, host=host, port=port)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _listening_socket(config: WorkerConfig) -> socket.socket:
+    """Bound and listening before the announcement, so that an announced worker never refuses a connection."""
+    if config.fd is not None:
+        return socket.socket(fileno=config.fd)
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((config.host, config.port))
+        bound.listen(2048)
+        bound.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _crashed(error: BaseException) -> None:
+    log.error("request_crashed", exc_info=error)
+
+
+def _log_to_stderr() -> None:
+    """One JSON object per line; whoever started the worker decides where it goes."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
