@@ -36,7 +36,7 @@ def load(text: bytes | str, *, source: str = "-") -> tuple[Document, ...]:
         loaded = Composer(content, source).load()
     except yaml.YAMLError as error:
         if not looks_like_json(content):
-            raise Refused((_syntax_problem(error, source),)) from None
+            raise Refused((_syntax_problem(error, content, source),)) from None
         loaded = [load_json(content, source)]
     return _documents(loaded, source)
 
@@ -111,15 +111,13 @@ def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
     return tuple(documents)
 
 
-def _syntax_problem(error: yaml.YAMLError, source: str) -> Problem:
+def _syntax_problem(error: yaml.YAMLError, content: str, source: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
     column = f"column {mark.column + 1}" if mark else "the text"
-    hint = (
-        "indent with spaces, not tabs"
-        if "'\\t'" in str(said)
-        else "check indentation, quotes and brackets near this line"
-    )
+    hint = "check indentation, quotes and brackets near this line"
+    if mark and "\t" in content.split("\n", mark.line + 1)[mark.line]:
+        hint = "indent with spaces, not tabs"
     return Problem(
         path="",
         message=f"not valid YAML: {said}",

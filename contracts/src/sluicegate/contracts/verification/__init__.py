@@ -1,0 +1,28 @@
+"""Static verification of a workflow: an ordered list of small pure checks, all of which are told at once.
+
+A check is ``(Facts) -> problems``. Facts are gathered once; expressions in them are compiled already.
+"""
+
+from collections.abc import Callable, Iterable
+
+from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.resources.workflow import AgentWorkflow
+from sluicegate.contracts.verification import endpoints, expressions, gates, graph, names, schemas
+from sluicegate.contracts.verification.facts import Facts, gather
+
+Check = Callable[[Facts], Iterable[Problem]]
+
+CHECKS: tuple[Check, ...] = (
+    *names.CHECKS,
+    *graph.CHECKS,
+    *expressions.CHECKS,
+    *schemas.CHECKS,
+    *endpoints.CHECKS,
+    *gates.CHECKS,
+)
+
+
+def verify(workflow: AgentWorkflow) -> tuple[Problem, ...]:
+    """Everything that is wrong with the workflow, in the order of the checks; empty when it may run."""
+    facts = gather(workflow)
+    return tuple(problem for check in CHECKS for problem in check(facts))
