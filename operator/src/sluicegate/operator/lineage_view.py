@@ -41,7 +41,7 @@ class StoredLineage:
         return dict(await asyncio.to_thread(self._store.counts))
 
     def _fallbacks(self, filters: dict[str, str], limit: int) -> list[Json]:
-        wanted = {key: value for key, value in filters.items() if key != "component"}
+        wanted: dict[str, Any] = {key: value for key, value in filters.items() if key != "component"}
         found: list[Json] = []
         for summary in self._store.runs(**wanted, fallback=True, limit=limit):
             for document in self._store.run(summary["run_id"]):

@@ -5,8 +5,8 @@ from typing import Any
 
 from sluicegate.operator.ports import Json
 
-_SILENT = frozenset({"nextEvaluationAt"})
-"""Moves by itself; never worth a write alone."""
+_SILENT = frozenset({"nextEvaluationAt", "numbersAt"})
+"""Move by themselves; never worth a write alone."""
 _NUMBERS = frozenset(
     {
         "samples",

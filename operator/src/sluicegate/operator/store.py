@@ -77,6 +77,7 @@ class SqliteStore:
         self.on_commit: list[Callable[[], None]] = []
         found = self._base.execute("PRAGMA user_version").fetchone()[0]
         if found not in {0, _SCHEMA}:
+            self._base.close()
             raise Unavailable(
                 f"{path} was written by another version of sluicegate (schema {found}, not {_SCHEMA})"
             )

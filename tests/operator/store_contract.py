@@ -1,0 +1,240 @@
+"""What every resource store promises. A subclass gives `stores` (a fixture with a store of 50 changes of history).
+
+Used for the in-memory store and SQLite; an adapter of the Kubernetes API inherits the same tests.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from sluicegate.contracts.errors import Conflict, NotFound, Refused
+from sluicegate.operator.ports import Change, ChangeType, Json, Ref, ResourceStore
+from sluicegate.operator.store import Expired
+from tests.operator.samples import component, owned, workflow
+
+KIND = "AgentComponent"
+HISTORY = 50
+
+
+def at(name: str) -> Ref:
+    return Ref(KIND, "default", name)
+
+
+async def taken(changes: AsyncIterator[Change], count: int) -> list[tuple[ChangeType, str]]:
+    """The next `count` changes."""
+    found: list[tuple[ChangeType, str]] = []
+    async with asyncio.timeout(5):
+        while len(found) < count:
+            change = await anext(changes)
+            found.append((change.type, change.item["metadata"]["name"]))
+    return found
+
+
+def spec_of(item: Json, **changes: object) -> Json:
+    return {**item, "spec": {**item["spec"], **changes}}
+
+
+class StoreContract:
+    async def test_a_new_object_gets_its_system_fields_and_no_status(self, store: ResourceStore) -> None:
+        wanted = {**component(generation=7, uid="mine", resourceVersion=""), "status": {"x": 1}}
+        made = await store.create(wanted)
+        metadata = made["metadata"]
+        assert metadata["uid"] not in {"", "mine"}
+        assert metadata["generation"] == 1
+        assert int(metadata["resourceVersion"]) > 0
+        assert metadata["creationTimestamp"].endswith("Z")
+        assert "status" not in made
+        assert await store.get(at("planner")) == made
+
+    async def test_a_name_is_taken_once(self, store: ResourceStore) -> None:
+        await store.create(component())
+        with pytest.raises(Conflict):
+            await store.create(component())
+
+    async def test_what_is_not_there_is_not_found(self, store: ResourceStore) -> None:
+        with pytest.raises(NotFound):
+            await store.get(at("nobody"))
+        with pytest.raises(NotFound):
+            await store.update(component("nobody"))
+        with pytest.raises(NotFound):
+            await store.delete(at("nobody"))
+
+    async def test_versions_are_one_growing_sequence_over_all_kinds(self, store: ResourceStore) -> None:
+        one = await store.create(component("a"))
+        two = await store.create(workflow("b"))
+        three = await store.update(spec_of(one, owner="other"))
+        versions = [int(item["metadata"]["resourceVersion"]) for item in (one, two, three)]
+        assert versions == sorted(set(versions))
+
+    async def test_generation_moves_with_the_spec_only(self, store: ResourceStore) -> None:
+        made = await store.create(component())
+        labelled = await store.update({**made, "metadata": {**made["metadata"], "labels": {"a": "b"}}})
+        assert labelled["metadata"]["generation"] == 1
+        reported = await store.update_status({**labelled, "status": {"phase": "Healthy"}})
+        assert reported["metadata"]["generation"] == 1
+        changed = await store.update(spec_of(reported, owner="other"))
+        assert changed["metadata"]["generation"] == 2
+
+    async def test_spec_and_status_have_separate_paths(self, store: ResourceStore) -> None:
+        made = await store.create(component())
+        reported = await store.update_status({**spec_of(made, owner="thief"), "status": {"a": 1}})
+        assert reported["spec"] == made["spec"]
+        assert reported["status"] == {"a": 1}
+        changed = await store.update({**spec_of(reported, owner="other"), "status": {"a": 2}})
+        assert changed["status"] == {"a": 1}
+        assert changed["spec"]["owner"] == "other"
+
+    async def test_a_write_that_changes_nothing_makes_no_version(self, store: ResourceStore) -> None:
+        made = await store.create(component())
+        reported = await store.update_status({**made, "status": {"a": 1}})
+        assert await store.update(reported) == reported
+        assert await store.update_status(reported) == reported
+        assert (await store.listing(KIND)).version == int(reported["metadata"]["resourceVersion"])
+
+    async def test_a_stale_write_is_a_conflict(self, store: ResourceStore) -> None:
+        stale = await store.create(component())
+        await store.update(spec_of(stale, owner="other"))
+        for write in (store.update, store.update_status):
+            with pytest.raises(Conflict):
+                await write({**spec_of(stale, owner="third"), "status": {"a": 1}})
+        assert (await store.get(at("planner")))["spec"]["owner"] == "other"
+
+    async def test_a_write_without_a_version_is_not_conditional(self, store: ResourceStore) -> None:
+        made = await store.create(component())
+        await store.update(spec_of(made, owner="other"))
+        changed = await store.update(component(owner="third"))
+        assert changed["spec"]["owner"] == "third"
+        assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+
+    async def test_an_object_made_again_is_another_object(self, store: ResourceStore) -> None:
+        first = await store.create(component())
+        await store.delete(at("planner"), uid=first["metadata"]["uid"])
+        second = await store.create(component())
+        assert first["metadata"]["uid"] != second["metadata"]["uid"]
+        with pytest.raises(Conflict):
+            await store.update(first)
+        with pytest.raises(Conflict):
+            await store.delete(at("planner"), uid=first["metadata"]["uid"])
+
+    async def test_finalizers_hold_an_object_until_the_last_one_goes(self, store: ResourceStore) -> None:
+        made = await store.create(component(finalizers=["a/b", "c/d"]))
+        await store.delete(at("planner"))
+        held = await store.get(at("planner"))
+        assert held["metadata"]["deletionTimestamp"]
+        await store.delete(at("planner"))
+        assert await store.get(at("planner")) == held, "asking twice changes nothing"
+        held = await store.update({**held, "metadata": {**held["metadata"], "finalizers": ["c/d"]}})
+        with pytest.raises(Refused):
+            await store.update({**held, "metadata": {**held["metadata"], "finalizers": ["c/d", "e/f"]}})
+        await store.update({**held, "metadata": {**held["metadata"], "finalizers": []}})
+        with pytest.raises(NotFound):
+            await store.get(at("planner"))
+        assert made["metadata"]["uid"]
+
+    async def test_children_go_with_their_last_owner(self, store: ResourceStore) -> None:
+        one, two = await store.create(component("one")), await store.create(component("two"))
+        both = owned("both", one)
+        both["metadata"]["ownerReferences"] += owned("x", two)["metadata"]["ownerReferences"]
+        child = await store.create(owned("child", one))
+        await store.create(owned("grandchild", child))
+        await store.create(both)
+        await store.delete(at("one"))
+        assert {item["metadata"]["name"] for item in (await store.listing(KIND)).items} == {"two", "both"}
+        await store.delete(at("two"))
+        assert (await store.listing(KIND)).items == ()
+
+    async def test_a_child_with_a_finalizer_stays_until_it_is_let_go(self, store: ResourceStore) -> None:
+        owner = await store.create(component("owner"))
+        await store.create(owned("child", owner, finalizers=["a/b"]))
+        await store.delete(at("owner"))
+        child = await store.get(at("child"))
+        assert child["metadata"]["deletionTimestamp"]
+        await store.update({**child, "metadata": {**child["metadata"], "finalizers": []}})
+        with pytest.raises(NotFound):
+            await store.get(at("child"))
+
+    async def test_no_child_outlives_its_owner_by_being_late(self, store: ResourceStore) -> None:
+        owner = await store.create(component("owner"))
+        await store.delete(at("owner"))
+        with pytest.raises(Conflict):
+            await store.create(owned("late", owner))
+
+    async def test_lists_are_by_kind_namespace_and_label(self, store: ResourceStore) -> None:
+        await store.create(component("b", labels={"team": "x"}))
+        await store.create(component("a", labels={"team": "y"}))
+        await store.create({**component("c"), "metadata": {"name": "c", "namespace": "shop"}})
+        await store.create(workflow("w"))
+
+        async def names(*args: object) -> list[str]:
+            return [item["metadata"]["name"] for item in (await store.listing(KIND, *args)).items]  # type: ignore[arg-type]
+
+        assert await names() == ["a", "b", "c"]
+        assert await names("default") == ["a", "b"]
+        assert await names(None, {"team": "x"}) == ["b"]
+
+    async def test_a_watch_tells_every_change_in_order_from_where_it_begins(
+        self, store: ResourceStore
+    ) -> None:
+        await store.create(component("before"))
+        version = (await store.listing(KIND)).version
+        async with aclosing(store.watch(frozenset({KIND}), version)) as changes:  # type: ignore[type-var]
+            one = await store.create(component("one"))
+            await store.create(workflow("unwatched"))
+            await store.update(spec_of(one, owner="other"))
+            await store.delete(at("one"))
+            told = await taken(changes, 3)
+            assert told == [
+                (ChangeType.ADDED, "one"),
+                (ChangeType.MODIFIED, "one"),
+                (ChangeType.DELETED, "one"),
+            ]
+            waiting = asyncio.ensure_future(taken(changes, 1))
+            await asyncio.sleep(0)
+            await store.create(component("live"))
+            assert await waiting == [(ChangeType.ADDED, "live")]
+
+    async def test_a_watch_resumes_without_loss_or_repetition(self, store: ResourceStore) -> None:
+        names = [f"c{number:02}" for number in range(20)]
+        for name in names:
+            await store.create(component(name))
+        seen: list[str] = []
+        after = 0
+        while len(seen) < len(names):
+            async with aclosing(store.watch(frozenset({KIND}), after)) as changes:  # type: ignore[type-var]
+                for _ in range(3):
+                    if len(seen) < len(names):
+                        change = await anext(changes)
+                        seen.append(change.item["metadata"]["name"])
+                        after = change.version
+        assert seen == names
+
+    async def test_a_watch_that_comes_too_late_is_told_so(self, store: ResourceStore) -> None:
+        item = await store.create(component())
+        for number in range(3 * HISTORY):
+            item = await store.update(spec_of(item, owner=f"team-{number}"))
+        with pytest.raises(Expired):
+            async with aclosing(store.watch(frozenset({KIND}), 1)) as changes:  # type: ignore[type-var]
+                await anext(changes)
+        version = (await store.listing(KIND)).version
+        async with aclosing(store.watch(frozenset({KIND}), version - 5)) as changes:  # type: ignore[type-var]
+            assert len(await taken(changes, 5)) == 5
+
+    async def test_a_storm_of_conflicting_writers_loses_no_increment(self, store: ResourceStore) -> None:
+        await store.create(component(owner="0"))
+
+        async def increment() -> None:
+            while True:
+                held = await store.get(at("planner"))
+                await asyncio.sleep(0)
+                try:
+                    await store.update(spec_of(held, owner=str(int(held["spec"]["owner"]) + 1)))
+                except Conflict:
+                    continue
+                return
+
+        await asyncio.gather(*(increment() for _ in range(25)))
+        held = await store.get(at("planner"))
+        assert held["spec"]["owner"] == "25"
+        assert held["metadata"]["generation"] == 26
