@@ -1,0 +1,313 @@
+"""Gates: (evidence, now) -> Finding. An ordered chain of small checks; the first that speaks decides.
+
+Two error rates: harm is shown when its e-value reaches 1/α of abort (split over the rollout's guardrails, and again
+over components), safety when its e-value reaches 1/α of promotion. Between the two: Wait, and at the stage's
+deadline Inconclusive. Missing, stale, non-finite or one-sided evidence is never a Pass.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
+from sluicegate.contracts.findings import Finding
+from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RolloutSpec
+from sluicegate.contracts.stages import Signal, Stage, Verdict
+from sluicegate.rollout import phrases
+from sluicegate.rollout.planning import BOUNDARY
+
+UNSEEN_RUNS: Final = 3
+"""Units that must show a kind of violation which stable never showed (ARCHITECTURE section 9)."""
+
+STALE_SECONDS: Final = 600.0
+STALE_GAPS: Final = 10.0
+"""Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended."""
+
+    spec: RolloutSpec
+    stage: PlannedStage
+    evidence: StageEvidence | None
+    now: datetime
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question of one gate."""
+
+    view: View
+    gate: PlannedGate
+    evidence: StageEvidence
+    item: SignalEvidence
+    parts: int  # questions of this gate, over which its α is split
+
+    @property
+    def harm_threshold(self) -> float:
+        """Natural log of what the harm e-value must reach."""
+        return math.log(self.parts / float(self.gate.abort_alpha))
+
+    @property
+    def safe_threshold(self) -> float:
+        """Natural log of what the safety e-value must reach."""
+        return -math.log(float(self.gate.promote_alpha))
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a check says."""
+
+    verdict: Verdict
+    reason: str
+    message: str
+    need: int | None = None
+
+
+def evaluate(view: View) -> tuple[Finding, ...]:
+    """Every gate of the stage, in its order; all findings are kept."""
+    return tuple(judge(view, gate) for gate in view.stage.gates)
+
+
+def judge(view: View, gate: PlannedGate) -> Finding:
+    """One gate. With several questions (one per component) the worst answer is the gate's."""
+    items = () if view.evidence is None else _items(view, gate, view.evidence)
+    if view.evidence is None or not items:
+        ruling = Ruling(Verdict.WAIT, "NoData", f"no unit of the candidate was observed for {gate.signal}")
+        return _finding(gate, SignalEvidence(signal=gate.signal), _at_deadline(view, ruling))
+    cases = [Case(view, gate, view.evidence, item, len(items)) for item in items]
+    rulings = [(case, _at_deadline(view, _rule(case))) for case in cases]
+    case, ruling = min(rulings, key=lambda pair: _rank(*pair))
+    finding = _finding(gate, case.item, ruling)
+    if ruling.reason == "UnseenViolation":
+        return replace(finding, runs=_unseen_runs(case))
+    return finding
+
+
+def _items(view: View, gate: PlannedGate, evidence: StageEvidence) -> tuple[SignalEvidence, ...]:
+    """The answers to the gate's questions; a component without an answer gets an empty one, which is NoData."""
+    found = evidence.of(gate.signal)
+    if gate.signal is not Signal.FALLBACK_RATE_MAX:
+        return found[:1]
+    known = {item.component: item for item in found}
+    return tuple(
+        known.get(component, SignalEvidence(signal=gate.signal, component=component))
+        for component in view.spec.components
+    )
+
+
+_WORST_FIRST: Final = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.WAIT, Verdict.PASS)
+
+
+def _rank(case: Case, ruling: Ruling) -> tuple[int, float]:
+    """Worst verdict first, then the least proven."""
+    safe = case.item.safe_log_e
+    return _WORST_FIRST.index(ruling.verdict), safe if math.isfinite(safe) else -math.inf
+
+
+def _rule(case: Case) -> Ruling:
+    for check in CHECKS:
+        ruling = check(case)
+        if ruling is not None:
+            return ruling
+    return _needs_more(case)
+
+
+def _unseen(case: Case) -> Ruling | None:
+    """A kind of contract violation that stable, seen at least as often, never showed."""
+    if case.gate.signal is not Signal.CONTRACT_VIOLATIONS or case.view.stage.name is Stage.FULL:
+        return None
+    if case.evidence.stable_units < case.evidence.units:
+        return None
+    kind = _unseen_kind(case)
+    if kind is None:
+        return None
+    count = case.evidence.unseen_violations[kind][0]
+    return Ruling(
+        Verdict.FAIL,
+        "UnseenViolation",
+        f"candidate broke the contract in a new way ({kind}) in {count} of {case.evidence.units} units, "
+        f"stable in 0 of {case.evidence.stable_units}: {UNSEEN_RUNS} are enough",
+    )
+
+
+def _unseen_kind(case: Case) -> str | None:
+    kinds = case.evidence.unseen_violations
+    worst = max(kinds, key=lambda kind: (kinds[kind][0], kind), default=None)
+    return worst if worst is not None and kinds[worst][0] >= UNSEEN_RUNS else None
+
+
+def _unseen_runs(case: Case) -> tuple[str, ...]:
+    kind = _unseen_kind(case)
+    return () if kind is None else case.evidence.unseen_violations[kind][1][:5]
+
+
+def _absent(case: Case) -> Ruling | None:
+    item = case.item
+    if item.units > 0 and item.candidate is not None and item.stable is not None:
+        return None
+    missing = f" ({item.missing} units lack the value)" if item.missing else ""
+    name = f" of {item.component}" if item.component else ""
+    return Ruling(Verdict.WAIT, "NoData", f"nothing comparable was observed for {item.signal}{name}{missing}")
+
+
+def _non_finite(case: Case) -> Ruling | None:
+    item = case.item
+    numbers = (item.harm_log_e, item.safe_log_e, item.candidate or 0.0, item.stable or 0.0)
+    if all(math.isfinite(number) for number in numbers):
+        return None
+    return Ruling(
+        Verdict.WAIT, "NonFinite", f"the evidence for {item.signal} holds a number that is not finite"
+    )
+
+
+def _below_floor(case: Case) -> Ruling | None:
+    """A p95 says nothing below 59 units, neither for nor against."""
+    if case.gate.signal is not Signal.P95_LATENCY or case.item.units >= BOUNDARY:
+        return None
+    return Ruling(
+        Verdict.WAIT,
+        "InsufficientSamples",
+        f"{_seen(case)}: a p95 needs {BOUNDARY} units, has {case.item.units}",
+        need=BOUNDARY,
+    )
+
+
+def _harmful(case: Case) -> Ruling | None:
+    if case.item.harm_log_e < case.harm_threshold:
+        return None
+    e, needed = phrases.evalue(case.item.harm_log_e), phrases.evalue(case.harm_threshold)
+    return Ruling(Verdict.FAIL, "Worse", f"{_seen(case)}: worse (e = {e} ≥ {needed} = 1/α)")
+
+
+def _incomplete(case: Case) -> Ruling | None:
+    item = case.item
+    if item.missing <= item.units:
+        return None
+    return Ruling(
+        Verdict.WAIT,
+        "NoData",
+        f"{item.missing} of {item.missing + item.units} units lack the value of {item.signal}; more than half",
+    )
+
+
+def _dropped(case: Case) -> Ruling | None:
+    evidence = case.evidence
+    if evidence.dropped <= evidence.units:
+        return None
+    attempted = evidence.dropped + evidence.units
+    return Ruling(
+        Verdict.WAIT,
+        "TooManyDropped",
+        f"{evidence.dropped} of {attempted} mirrors were dropped for want of budget; more than half",
+    )
+
+
+def _stale(case: Case) -> Ruling | None:
+    last, limit = case.evidence.last_at, stale_after(case.view.spec, case.evidence)
+    age = math.inf if last is None else (case.view.now - last).total_seconds()
+    if age <= limit:
+        return None
+    said = "at no known time" if last is None else f"{phrases.duration(age)} ago"
+    return Ruling(
+        Verdict.WAIT,
+        "StaleData",
+        f"the last unit was observed {said}, more than {phrases.duration(limit)}",
+    )
+
+
+def stale_after(spec: RolloutSpec, evidence: StageEvidence) -> float:
+    """Seconds without a unit after which evidence is stale; a unit may be held open for the outcome window."""
+    rate = evidence.units_per_hour
+    gap = 3600.0 / rate if rate is not None and math.isfinite(rate) and rate > 0.0 else 0.0
+    return max(STALE_SECONDS, STALE_GAPS * gap) + spec.outcome_window_seconds
+
+
+def _safe(case: Case) -> Ruling | None:
+    if case.item.safe_log_e < case.safe_threshold:
+        return None
+    e, needed = phrases.evalue(case.item.safe_log_e), phrases.evalue(case.safe_threshold)
+    margin = phrases.points(float(case.gate.margin or 0))
+    return Ruling(
+        Verdict.PASS, "NotWorse", f"{_seen(case)}: not worse by {margin} (e = {e} ≥ {needed} = 1/α)"
+    )
+
+
+def _needs_more(case: Case) -> Ruling:
+    item, threshold = case.item, case.safe_threshold
+    e, needed = phrases.evalue(item.safe_log_e), phrases.evalue(threshold)
+    more = units_to_go(item, threshold)
+    if more is None:
+        tail = "no end in sight at the present rates"
+    else:
+        tail = f"needs about {more} more units{_time(case.evidence, more)}"
+    return Ruling(
+        Verdict.WAIT,
+        "NeedsMore",
+        f"{_seen(case)}: not decided (e = {e} < {needed} = 1/α), {tail}",
+        need=None if more is None else item.units + more,
+    )
+
+
+def units_to_go(item: SignalEvidence, threshold: float) -> int | None:
+    """Units until safety is shown at the present estimate; None when it is not getting there."""
+    growth = item.growth
+    if growth is None or not math.isfinite(growth) or growth <= 0.0:
+        return None
+    return max(1, math.ceil((threshold - item.safe_log_e) / growth))
+
+
+def _time(evidence: StageEvidence, more: int) -> str:
+    rate = evidence.units_per_hour
+    if rate is None or not math.isfinite(rate) or rate <= 0.0:
+        return ""
+    return f" (≈ {phrases.duration(3600.0 * more / rate)})"
+
+
+def _seen(case: Case) -> str:
+    return phrases.comparison(case.item, baseline=case.view.stage.name is Stage.FULL)
+
+
+Check = Callable[[Case], Ruling | None]
+
+CHECKS: Final[tuple[Check, ...]] = (
+    _unseen,
+    _absent,
+    _non_finite,
+    _below_floor,
+    _harmful,  # a breach never waits for completeness
+    _incomplete,
+    _dropped,
+    _stale,
+    _safe,
+)
+
+
+def _at_deadline(view: View, ruling: Ruling) -> Ruling:
+    """Waiting ends with the stage's deadline."""
+    if ruling.verdict is not Verdict.WAIT or not view.late:
+        return ruling
+    reason = "InsufficientSamples" if ruling.reason == "NeedsMore" else ruling.reason
+    return replace(ruling, verdict=Verdict.INCONCLUSIVE, reason=reason)
+
+
+def _finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding:
+    return Finding(
+        gate=gate.name,
+        signal=gate.signal,
+        verdict=ruling.verdict,
+        reason=ruling.reason,
+        message=ruling.message,
+        candidate=item.candidate,
+        stable=item.stable,
+        have=item.units,
+        need=ruling.need,
+        component=item.component,
+        on_fail=gate.on_fail,
+        required=gate.required,
+        runs=item.witnesses[-5:] if ruling.verdict is not Verdict.PASS else (),
+    )

@@ -1,0 +1,262 @@
+"""One look at a stage: every gate, every clock, every person, and the inputs that follow from them."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sluicegate.contracts.digest import revision_digest
+from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.findings import Finding
+from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
+from sluicegate.contracts.stages import Stage, State, Verdict
+from sluicegate.rollout import decisions, gates, phrases, planning, table, transitions, verdicts
+from sluicegate.rollout.approvals import Standing
+from sluicegate.rollout.model import RolloutObserved
+from sluicegate.rollout.table import Input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bearings:
+    """Where the rollout stands between its workflow and its revisions.
+
+    is_current: the workflow follows this rollout, so that it may route. is_wanted: its candidate is still
+    what the workflow wishes.
+    """
+
+    is_current: bool
+    is_wanted: bool
+    is_ready: bool  # both revisions exist
+    shared: str | None  # stable and candidate would reach the same process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """All that one look sees. `evidence` is of this stage and attempt, or None."""
+
+    bearings: Bearings
+    planned: PlannedStage | None
+    evidence: StageEvidence | None
+    findings: tuple[Finding, ...]
+    late: bool
+
+
+def take_bearings(observed: RolloutObserved) -> Bearings:
+    """Compare the rollout with its workflow; an older read of the workflow never unseats it."""
+    spec, workflow = observed.rollout.spec, observed.workflow
+    gone = workflow is None or workflow.metadata.uid != spec.workflow_uid
+    ready = observed.stable is not None and observed.candidate is not None
+    shared = None
+    if observed.stable is not None and observed.candidate is not None and not spec.rollback:
+        problems = planning.endpoint_problems(observed.stable.spec.body, observed.candidate.spec.body)
+        shared = str(problems[0]) if problems else None
+    if workflow is None or gone:
+        return Bearings(is_current=False, is_wanted=False, is_ready=ready, shared=shared)
+    followed = workflow.status is not None and workflow.status.rollout == observed.rollout.metadata.name
+    return Bearings(is_current=followed, is_wanted=_is_wanted(observed), is_ready=ready, shared=shared)
+
+
+def _is_wanted(observed: RolloutObserved) -> bool:
+    spec, workflow = observed.rollout.spec, observed.workflow
+    if workflow is None or workflow.metadata.deletion_timestamp is not None:
+        return False
+    if (workflow.metadata.generation or 0) < spec.workflow_generation:
+        return True
+    wished = revision_digest(workflow.spec)
+    # An undo goes back although the wish still names the version that is undone.
+    return wished == spec.candidate.digest or (spec.rollback and wished == spec.stable.digest)
+
+
+def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> Survey:
+    """Evaluate every gate of the stage."""
+    bearings = take_bearings(observed)
+    if status.state not in table.STAGES:
+        return Survey(bearings=bearings, planned=None, evidence=None, findings=(), late=False)
+    spec, stage = observed.rollout.spec, Stage(status.state.value)
+    planned = planning.stage_of(spec, stage)
+    evidence = own_evidence(observed, status)
+    late = transitions.active_seconds(status, now) >= planned.max_duration_seconds
+    view = gates.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late)
+    return Survey(
+        bearings=bearings, planned=planned, evidence=evidence, findings=gates.evaluate(view), late=late
+    )
+
+
+def own_evidence(observed: RolloutObserved, status: RolloutStatus) -> StageEvidence | None:
+    """The evidence, when it is of this rollout, stage and attempt; of anything else it is none."""
+    evidence = observed.evidence
+    key = (observed.rollout.metadata.uid, status.state.value, status.attempt)
+    if evidence is None or (evidence.key.rollout, str(evidence.key.stage), evidence.key.attempt) != key:
+        return None
+    return evidence
+
+
+def read_people(
+    observed: RolloutObserved, status: RolloutStatus, seen: Survey, now: datetime
+) -> decisions.Reading:
+    """Rule on the new decisions of people."""
+    situation = decisions.Situation(
+        spec=observed.rollout.spec,
+        status=status,
+        planned=seen.planned,
+        findings=seen.findings,
+        now=now,
+        sampled=observed.sampled_fallbacks,
+        retry_obstacle=_retry_obstacle(observed, seen.bearings),
+        undo_obstacle=_undo_obstacle(observed),
+        superseded=not seen.bearings.is_wanted and status.state not in {State.DONE, State.DRAINING},
+        decisions=tuple(
+            item for item in observed.decisions if item.spec.target.uid == observed.rollout.metadata.uid
+        ),
+    )
+    return decisions.read(situation)
+
+
+def _retry_obstacle(observed: RolloutObserved, bearings: Bearings) -> str | None:
+    workflow, spec = observed.workflow, observed.rollout.spec
+    if workflow is None or workflow.status is None:
+        return "the workflow is gone"
+    if spec.rollback:
+        return "a rollback is not tried again: apply the version that should be stable"
+    if not bearings.is_wanted:
+        return "the workflow wishes another version now"
+    if workflow.status.stable_revision != spec.stable.name:
+        return (
+            f"stable is {workflow.status.stable_revision} now, this rollout started from {spec.stable.name}"
+        )
+    if workflow.status.rollout not in {None, observed.rollout.metadata.name}:
+        return f"{workflow.status.rollout} is running"
+    return None
+
+
+def _undo_obstacle(observed: RolloutObserved) -> str | None:
+    workflow, spec = observed.workflow, observed.rollout.spec
+    if workflow is None or workflow.status is None:
+        return "the workflow is gone"
+    if workflow.status.stable_revision not in {spec.candidate.name, spec.stable.name}:
+        return f"stable is {workflow.status.stable_revision} now"
+    if workflow.status.stable_revision == spec.stable.name and workflow.status.rollout is None:
+        return f"{spec.stable.name} is stable already"
+    if workflow.status.rollout not in {None, observed.rollout.metadata.name}:
+        return f"{workflow.status.rollout} is running: abort it first"
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirements:
+    """What a stage still lacks before it is passed; the sentences are for people."""
+
+    lacking: tuple[str, ...]
+    gates_pass: bool
+    people: Standing
+
+    @property
+    def met(self) -> bool:
+        """Everything holds."""
+        return self.gates_pass and not self.lacking
+
+
+def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: datetime) -> Requirements:
+    """Runs AND time AND every required gate AND people."""
+    planned, lacking = seen.planned, []
+    gates_pass = verdicts.combine(seen.findings) is Verdict.PASS
+    if planned is None:
+        return Requirements(lacking=(), gates_pass=False, people=people)
+    units = 0 if seen.evidence is None else seen.evidence.units
+    if units < planned.min_runs:
+        lacking.append(f"{units} of {planned.min_runs} units")
+    soaked = transitions.soaked_seconds(status, seen.evidence, now)
+    if soaked < planned.min_duration_seconds:
+        lacking.append(f"{phrases.duration(soaked)} of {phrases.duration(planned.min_duration_seconds)}")
+    if people.missing:
+        lacking.append(people.missing)
+    return Requirements(lacking=tuple(lacking), gates_pass=gates_pass, people=people)
+
+
+def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutStatus:
+    """Set the sticky hold where a person is needed; it is only lifted by a move."""
+    if seen.planned is None or status.held:
+        return status
+    failed = verdicts.failed(seen.findings, "Hold")
+    if failed is not None:
+        return status.model_copy(
+            update={"held": True, "hold_reason": f"gate {failed.gate}: {failed.message}"}
+        )
+    if not seen.late or needs.met or _only_approvals_lack(needs):
+        return status
+    said = [item.message for item in seen.findings if item.required and item.verdict is not Verdict.PASS]
+    reason = f"inconclusive at the deadline: {'; '.join([*said[:1], *needs.lacking])}"
+    return status.model_copy(update={"held": True, "hold_reason": reason})
+
+
+def _only_approvals_lack(needs: Requirements) -> bool:
+    people = needs.people
+    return needs.gates_pass and len(needs.lacking) == 1 and not people.approved and people.reviews_done
+
+
+def inputs(
+    observed: RolloutObserved, status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime
+) -> frozenset[Input]:
+    """Everything that arose in this look, but for the people's acts."""
+    found = set()
+    if not seen.bearings.is_wanted:
+        found.add(Input.SUPERSEDE)
+    if status.state is State.PENDING:
+        found |= _pending(observed, status, seen.bearings)
+    elif status.state is State.DRAINING and is_drained(observed, status, seen.bearings, now):
+        found.add(Input.DRAINED)
+    elif status.state in table.STAGES:
+        found |= _staged(status, seen, needs, now)
+    return frozenset(found)
+
+
+def _pending(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings) -> set[Input]:
+    ready = bearings.is_current and bearings.is_ready and bearings.shared is None and not status.paused
+    if not ready:
+        return set()
+    return {Input.ROLLBACK if observed.rollout.spec.rollback else Input.START}
+
+
+def _staged(status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime) -> set[Input]:
+    found = set()
+    if verdicts.failed(seen.findings, "Abort") is not None:
+        found.add(Input.FAIL)
+    if status.held or status.paused:
+        return found
+    if needs.met and (status.next_evaluation_at is None or now >= status.next_evaluation_at):
+        found.add(Input.PASS)
+    if seen.late and _only_approvals_lack(needs):
+        found.add(Input.EXPIRE)
+    return found
+
+
+DRAIN_LIMIT = timedelta(seconds=120)
+"""Twice the candidate's lease: after it a gateway that does not answer serves stable by itself."""
+
+
+def is_drained(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings, now: datetime) -> bool:
+    """Every live gateway follows the last plan, or had long enough to fall back by its lease."""
+    if not bearings.is_current:
+        return True  # it never routed, or another has taken over
+    if status.draining_since is not None and now - status.draining_since >= DRAIN_LIMIT:
+        return True
+    plan = observed.plan
+    if plan is None or plan.version < status.plan_version or plan.candidate is not None:
+        return False
+    return observed.live_gateways == 0 or observed.programmed >= plan.version
+
+
+def with_people(
+    seen: Survey, reading: decisions.Reading, observed: RolloutObserved, now: datetime
+) -> Standing:
+    """Approvals and reviews after this look's decisions."""
+    if seen.planned is None:
+        return Standing()
+    situation = decisions.Situation(
+        spec=observed.rollout.spec,
+        status=reading.status,
+        planned=seen.planned,
+        findings=seen.findings,
+        now=now,
+        sampled=observed.sampled_fallbacks,
+        decisions=observed.decisions,
+    )
+    return replace(situation).people

@@ -1,0 +1,213 @@
+"""The status of a rollout as people and tools read it, and when it is worth writing."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from sluicegate.contracts.findings import Finding
+from sluicegate.contracts.resources import WorkflowRollout
+from sluicegate.contracts.resources.base import Fraction
+from sluicegate.contracts.resources.rollout import DecisionRecord, PlannedStage, RolloutStatus
+from sluicegate.contracts.stages import Outcome, State, Verdict
+from sluicegate.rollout import conditions, table, transitions, verdicts
+from sluicegate.rollout.conditions import Wanted, is_false, is_true
+from sluicegate.rollout.looks import Requirements, Survey
+from sluicegate.rollout.model import Delete, ObjectRef, RolloutObserved
+
+MOST_DECISIONS: Final = 50
+WRITE_EVERY: Final = 6
+"""Numbers that move are written once in so many evaluation intervals: a minute by default."""
+
+_NOTHING: Final = Fraction(numerator=0, denominator=1)
+_EVERYTHING: Final = Fraction(numerator=1, denominator=1)
+_NUMBERS: Final[dict[str, object]] = {
+    "gates": (),
+    "samples": 0,
+    "needed": None,
+    "evidence_digest": None,
+    "estimated_seconds_to_decision": None,
+    "next_evaluation_at": None,
+    "numbers_at": None,
+    "conditions": (),
+}
+
+Phase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
+
+
+def with_numbers(
+    rollout: WorkflowRollout, status: RolloutStatus, seen: Survey, now: datetime
+) -> RolloutStatus:
+    """The numbers of this look, for a stage."""
+    planned = seen.planned
+    if planned is None:
+        return status
+    found = tuple(verdicts.to_status(finding) for finding in seen.findings)
+    units = 0 if seen.evidence is None else seen.evidence.units
+    digest = None
+    if seen.evidence is not None:
+        digest = transitions.evidence_digest(seen.evidence, tuple(gate.to_json() for gate in found))
+    needed = max([planned.min_runs, *(finding.need or 0 for finding in seen.findings)])
+    interval = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
+    return status.model_copy(
+        update={
+            "gates": found,
+            "samples": units,
+            "needed": needed,
+            "evidence_digest": digest,
+            "estimated_seconds_to_decision": _estimate(status, seen, planned, needed, now),
+            "next_evaluation_at": status.next_evaluation_at
+            if status.next_evaluation_at is not None and status.next_evaluation_at > now
+            else now + interval,
+            "numbers_at": now,
+        }
+    )
+
+
+def _estimate(
+    status: RolloutStatus, seen: Survey, planned: PlannedStage, needed: int, now: datetime
+) -> int | None:
+    """Seconds until the stage has its samples and its time, at the present rate; None when that is unknown."""
+    evidence = seen.evidence
+    if evidence is None or not evidence.units_per_hour:
+        return None
+    sampling = max(0, needed - evidence.units) / evidence.units_per_hour * 3600.0
+    soaking = planned.min_duration_seconds - transitions.soaked_seconds(status, evidence, now)
+    return round(max(sampling, soaking, 0.0))
+
+
+def with_report(
+    observed: RolloutObserved, status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime
+) -> RolloutStatus:
+    """Phase, share, message and conditions that follow from the state."""
+    generation = observed.rollout.metadata.generation or 0
+    programmed = status.programmed_version if status.state is State.DONE else observed.programmed
+    status = status.model_copy(
+        update={
+            "observed_generation": generation,
+            "phase": _phase(status),
+            "share": _share(observed.rollout, status),
+            "programmed_version": programmed,
+        }
+    )
+    wanted = tuple(_conditions(observed, status, seen, needs))
+    settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
+    return status.model_copy(update={"conditions": settled})
+
+
+def _phase(status: RolloutStatus) -> Phase:
+    if status.state is State.DONE:
+        healthy = status.outcome in table.CANDIDATE_WINS or status.outcome is Outcome.SUPERSEDED
+        return "Healthy" if healthy else "Degraded"
+    if status.paused or status.held:
+        return "Paused"
+    return "Pending" if status.state is State.PENDING else "Progressing"
+
+
+def _share(rollout: WorkflowRollout, status: RolloutStatus) -> Fraction:
+    if status.state in table.STAGES:
+        return next(stage.share for stage in rollout.spec.stages if stage.name.value == status.state.value)
+    return _EVERYTHING if status.outcome in table.CANDIDATE_WINS else _NOTHING
+
+
+def _conditions(
+    observed: RolloutObserved, status: RolloutStatus, seen: Survey, needs: Requirements
+) -> Iterator[Wanted]:
+    done = status.state is State.DONE
+    won = status.outcome in table.CANDIDATE_WINS
+    reason = str(status.outcome) if done and status.outcome is not None else status.state.value
+    stuck = _obstacle(status, seen)
+    yield Wanted("Ready", done and won, reason, status.message)
+    yield Wanted("Reconciling", not done and stuck is None, reason, "" if done else f"in {status.state}")
+    yield Wanted("Stalled", stuck is not None or _ended_badly(status), *(stuck or (reason, status.message)))
+    yield _traffic(observed, status)
+    if seen.planned is not None:
+        yield from _evidence(seen.findings, needs)
+    waits = seen.planned is not None and seen.planned.approvals is not None and not needs.people.approved
+    yield Wanted(
+        "AwaitingApproval", waits, "ApprovalsMissing" if waits else "NotWaiting", needs.people.missing
+    )
+    yield Wanted("Paused", status.paused, "PausedByPerson" if status.paused else "NotPaused")
+    aborted = status.outcome is Outcome.ABORTED
+    yield Wanted("Aborted", aborted, reason if aborted else "NotAborted", status.message if aborted else "")
+    yield Wanted("Completed", done, reason, status.message if done else "")
+
+
+def _obstacle(status: RolloutStatus, seen: Survey) -> tuple[str, str] | None:
+    if status.held:
+        return "Held", f"{status.hold_reason}; override, retry or abort"
+    if status.state is State.PENDING and seen.bearings.shared is not None:
+        return "SharedEndpoint", seen.bearings.shared
+    return None
+
+
+def _ended_badly(status: RolloutStatus) -> bool:
+    return status.state is State.DONE and status.outcome in table.LATCHING
+
+
+def _traffic(observed: RolloutObserved, status: RolloutStatus) -> Wanted:
+    if status.state is State.DONE:
+        return is_true("TrafficProgrammed", "Programmed", f"plan {status.plan_version} was followed")
+    if observed.live_gateways == 0:
+        return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
+    followed = observed.programmed >= status.plan_version
+    return Wanted(
+        "TrafficProgrammed",
+        followed,
+        "Programmed" if followed else "Programming",
+        f"plan {status.plan_version}, followed by every gateway: {observed.programmed}",
+    )
+
+
+def _evidence(findings: tuple[Finding, ...], needs: Requirements) -> Iterator[Wanted]:
+    verdict = verdicts.combine(findings)
+    open_gates = [item for item in findings if item.required and item.verdict is not Verdict.PASS]
+    lacking = "; ".join([*(f"{item.gate}: {item.reason}" for item in open_gates), *needs.lacking])
+    enough = verdict in {Verdict.PASS, Verdict.FAIL}
+    yield Wanted("EvidenceSufficient", enough, "Sufficient" if enough else "NeedsMore", lacking)
+    truth = {Verdict.PASS: True, Verdict.FAIL: False}.get(verdict)
+    yield Wanted("AnalysisPassed", truth, verdict.value, open_gates[0].message if open_gates else lacking)
+
+
+def settle(rollout: WorkflowRollout, status: RolloutStatus, now: datetime) -> RolloutStatus:
+    """`status`, or the stored one when nothing but numbers moved and they were written a moment ago."""
+    old = rollout.status
+    if old is None or _outline(old) != _outline(status):
+        return status
+    if _numbers(old) == _numbers(status):
+        return old
+    every = timedelta(seconds=WRITE_EVERY * rollout.spec.evaluation_interval_seconds)
+    return status if old.numbers_at is None or now - old.numbers_at >= every else old
+
+
+def _outline(status: RolloutStatus) -> tuple[object, ...]:
+    verdict_of = tuple((gate.name, gate.component, gate.verdict, gate.reason) for gate in status.gates)
+    return status.model_copy(update=_NUMBERS), conditions.outline(status.conditions), verdict_of
+
+
+def _numbers(status: RolloutStatus) -> tuple[object, ...]:
+    return status.gates, status.samples, status.needed, status.evidence_digest
+
+
+def forget(observed: RolloutObserved, status: RolloutStatus) -> tuple[RolloutStatus, tuple[Delete, ...]]:
+    """Keep the records of decisions bounded.
+
+    A record goes only after its Decision object has gone, else the decision would be read again; so the
+    objects of the oldest records are deleted first. Records of the present stage and attempt always stay.
+    """
+    excess = len(status.decisions) - MOST_DECISIONS
+    if excess <= 0:
+        return status, ()
+    present = {item.metadata.uid: item for item in observed.decisions}
+    old = [record for record in status.decisions if not _counts_now(record, status)][:excess]
+    gone = {record.uid for record in old if record.uid not in present}
+    deletes = tuple(
+        Delete(ObjectRef(kind="Decision", namespace=present[record.uid].metadata.namespace, name=record.name))
+        for record in old
+        if record.uid in present
+    )
+    kept = tuple(record for record in status.decisions if record.uid not in gone)
+    return status.model_copy(update={"decisions": kept}), deletes
+
+
+def _counts_now(record: DecisionRecord, status: RolloutStatus) -> bool:
+    return record.stage is status.stage and record.attempt == status.attempt and record.result == "Counted"

@@ -1,0 +1,156 @@
+"""The status of a workflow as people and tools read it (kstatus: Ready, Reconciling, Stalled)."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, Literal
+
+from sluicegate.contracts import verification
+from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
+from sluicegate.contracts.resources.base import Condition, Fraction
+from sluicegate.contracts.resources.workflow import WorkflowStatus
+from sluicegate.rollout import conditions
+from sluicegate.rollout.conditions import Wanted, is_false, is_true
+from sluicegate.rollout.model import WorkflowObserved
+from sluicegate.rollout.revisions import CHANGED_BY
+from sluicegate.rollout.wishes import Step
+
+STABLE: Final = "Stable"
+"""`status.stage` while no rollout runs."""
+
+_NOTHING: Final = Fraction(numerator=0, denominator=1)
+_MOST_PROBLEMS: Final = 3
+Phase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
+
+
+def contract_problems(workflow: AgentWorkflow) -> str:
+    """What static verification finds, as one text; empty when the wish is valid.
+
+    Found once per generation: the answer is kept in the condition ContractValid.
+    """
+    known = None if workflow.status is None else conditions.find(workflow.status.conditions, "ContractValid")
+    if known is not None and known.observed_generation == workflow.metadata.generation:
+        return "" if known.status == "True" else known.message
+    problems = verification.verify(workflow)
+    said = "; ".join(str(problem) for problem in problems[:_MOST_PROBLEMS])
+    more = len(problems) - _MOST_PROBLEMS
+    return f"{said}; and {more} more" if more > 0 else said
+
+
+def with_report(
+    observed: WorkflowObserved, status: WorkflowStatus, step: Step, problems: str, now: datetime
+) -> WorkflowStatus:
+    """Phase, stage, traffic, message and conditions."""
+    generation = observed.workflow.metadata.generation or 0
+    wanted = tuple(_conditions(observed, status, step, problems))
+    running = step.running
+    settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
+    in_stage = running is not None and running.status is not None
+    return status.model_copy(
+        update={
+            "observed_generation": generation,
+            "phase": _phase(settled, running),
+            "stage": _stage(running) if status.rollout is not None else STABLE,
+            "traffic": running.status.share
+            if in_stage and running is not None and running.status
+            else _NOTHING,
+            "message": _message(settled),
+            "changed_by": _changed_by(observed.workflow, status),
+            "conditions": settled,
+        }
+    )
+
+
+def _changed_by(workflow: AgentWorkflow, status: WorkflowStatus) -> str | None:
+    return workflow.metadata.annotations.get(CHANGED_BY) or status.changed_by
+
+
+def _stage(running: WorkflowRollout | None) -> str:
+    if running is None or running.status is None:
+        return "Pending"
+    return running.status.state.value
+
+
+def _phase(settled: tuple[Condition, ...], running: WorkflowRollout | None) -> Phase:
+    truths = {condition.type: condition.status for condition in settled}
+    if running is not None and running.status is not None and running.status.phase == "Paused":
+        return "Paused"
+    if truths.get("Stalled") == "True":
+        return "Degraded"
+    if truths.get("Ready") == "True":
+        return "Healthy"
+    return "Progressing"
+
+
+def _message(settled: tuple[Condition, ...]) -> str:
+    stalled, ready = conditions.find(settled, "Stalled"), conditions.find(settled, "Ready")
+    shown = stalled if stalled is not None and stalled.status == "True" else ready
+    return shown.message if shown is not None else ""
+
+
+def _conditions(
+    observed: WorkflowObserved, status: WorkflowStatus, step: Step, problems: str
+) -> Iterator[Wanted]:
+    traffic = _traffic(observed, status)
+    obstacle = step.obstacle or _rollout_obstacle(step.running)
+    busy = status.rollout is not None
+    if obstacle is not None:
+        ready = is_false("Ready", *obstacle)
+    elif busy:
+        ready = Wanted("Ready", None, "RolloutRunning", f"{status.rollout} is on its way")
+    elif traffic.truth:
+        ready = is_true("Ready", _settled_reason(status), f"{status.stable_revision} answers everybody")
+    else:
+        ready = Wanted("Ready", None, traffic.reason, traffic.message)
+    yield ready
+    reconciling = obstacle is None and ready.truth is not True
+    yield Wanted("Reconciling", reconciling, ready.reason, ready.message if reconciling else "")
+    stalled = obstacle is not None
+    yield Wanted(
+        "Stalled", stalled, obstacle[0] if obstacle else "NotStalled", obstacle[1] if obstacle else ""
+    )
+    yield Wanted("ContractValid", not problems, "Verified" if not problems else "ContractInvalid", problems)
+    yield traffic
+
+
+def _settled_reason(status: WorkflowStatus) -> str:
+    return "Stable" if status.stable_revision is not None else "Pending"
+
+
+def _rollout_obstacle(running: WorkflowRollout | None) -> tuple[str, str] | None:
+    """A rollout that needs a person stalls its workflow."""
+    if running is None or running.status is None:
+        return None
+    stalled = conditions.find(running.status.conditions, "Stalled")
+    if stalled is None or stalled.status != "True":
+        return None
+    return stalled.reason, f"{running.metadata.name}: {stalled.message}"
+
+
+def _traffic(observed: WorkflowObserved, status: WorkflowStatus) -> Wanted:
+    if observed.live_gateways == 0:
+        return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
+    stored = observed.plan.version if observed.plan is not None else 0
+    followed = stored >= status.plan_version and observed.programmed >= status.plan_version
+    said = f"plan {status.plan_version}, followed by every gateway: {observed.programmed}"
+    return Wanted("TrafficProgrammed", followed, "Programmed" if followed else "Programming", said)
+
+
+def with_deletion(
+    observed: WorkflowObserved, status: WorkflowStatus, *, busy: bool, now: datetime
+) -> WorkflowStatus:
+    """While the workflow goes."""
+    said = "traffic goes back to stable first" if busy else "nothing is on its way"
+    wanted = (
+        is_false("Ready", "Deleting", said),
+        is_true("Reconciling", "Deleting", said),
+    )
+    generation = observed.workflow.metadata.generation or 0
+    settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
+    return status.model_copy(
+        update={
+            "observed_generation": generation,
+            "conditions": settled,
+            "phase": "Progressing",
+            "message": said,
+        }
+    )
