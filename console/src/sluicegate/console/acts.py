@@ -9,7 +9,7 @@ from sluicegate.console.waiting import until
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, Problem, Refused, SluicegateError
 from sluicegate.contracts.resources.base import API_VERSION
-from sluicegate.contracts.stages import Action, State
+from sluicegate.contracts.stages import Action
 
 USED_SECONDS = 15.0
 
@@ -101,11 +101,3 @@ def _refuse(act: Act, rollout: Object, record: Object) -> None:
     if kind is not None:
         raise kind(f"{act.action} of {rollout['metadata']['name']}: {record['result'].lower()}: {text}")
     raise Refused((Problem(path=f"{act.action} {rollout['metadata']['name']}", message=text),))
-
-
-def is_running(rollout: Object | None) -> bool:
-    """The rollout has not ended."""
-    return rollout is not None and (rollout.get("status") or {}).get("state") not in {
-        State.DONE,
-        State.DRAINING,
-    }

@@ -8,7 +8,9 @@ from typing import Any
 from sluicegate.console.client import ROLLOUTS, Client, Object
 from sluicegate.console.figures import need, share
 from sluicegate.console.output import NONE, age, moment, span
+from sluicegate.contracts.stages import Outcome
 
+_CANDIDATE_WINS = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED, Outcome.FAST_ROLLED_BACK})
 _ORDER = {verdict: rank for rank, verdict in enumerate(("Fail", "Error", "Inconclusive", "Wait", "Pass"))}
 
 
@@ -125,11 +127,11 @@ def _candidate(row: Row) -> Any:
 
 
 def _stable(row: Row) -> Any:
-    return (
-        row.rollout["spec"]["stable"]["version"]
-        if row.rollout is not None
-        else row.status.get("stableRevision")
-    )
+    """The version that serves: the rollout says it, else the wish itself is stable."""
+    if row.rollout is None:
+        return row.spec.get("version") if row.status.get("stableRevision") else None
+    won = row.passage.get("outcome") in _CANDIDATE_WINS
+    return row.rollout["spec"]["candidate" if won else "stable"]["version"]
 
 
 def _next(row: Row) -> Any:

@@ -11,6 +11,7 @@ from sluicegate.console.figures import gate_number, need, share
 from sluicegate.console.output import NONE, age
 
 _INDENT = "  "
+_KEY_WIDTH = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,8 @@ def _rollout(item: Object, related: Related, now: datetime) -> list[str]:
 def _decision(item: Object, related: Related, now: datetime) -> list[str]:
     spec = item["spec"]
     records = ((related.rollout or {}).get("status") or {}).get("decisions", ())
-    used = next((one for one in records if one["uid"] == item["metadata"].get("uid")), {})
+    uid = item["metadata"].get("uid")
+    used: Mapping[str, Any] = next((one for one in records if one["uid"] == uid), {})
     expected = spec.get("expected") or {}
     return [
         _fields(
@@ -271,7 +273,7 @@ def _when(text: Any, now: datetime) -> str | None:
 def _fields(**fields: Any) -> str:
     """`Key:   value` lines in one column; None and empty values are left out."""
     shown = [(_spaced(key), str(value)) for key, value in fields.items() if value not in {None, "", NONE}]
-    width = max((len(key) for key, _ in shown), default=0) + 1
+    width = max(_KEY_WIDTH, *(len(key) + 1 for key, _ in shown)) if shown else 0
     return "\n".join(f"{key + ':':{width}}  {value}" for key, value in shown)
 
 

@@ -19,7 +19,7 @@ def share(fraction: Mapping[str, Any] | None) -> str:
 
 
 def gate_number(gate: Mapping[str, Any], arm: str) -> str:
-    """`candidate` or `stable` of a gate: percent for rates, ms for a p95 above 1, plain for rewards."""
+    """`candidate` or `stable` of a gate: percent for rates, plain for rewards, for latency the share of slow runs."""
     found = gate.get(arm)
     if found is None:
         return NONE
@@ -31,8 +31,8 @@ def gate_number(gate: Mapping[str, Any], arm: str) -> str:
         return str(found)
     if gate["signal"] in _PLAIN:
         return f"{value:.3f}"
-    if gate["signal"] == Signal.P95_LATENCY and value > 1:
-        return f"{value:,.0f} ms"
+    if gate["signal"] == Signal.P95_LATENCY:
+        return f"{value:,.0f} ms" if value > 1 else f"{_short(value * 100)} % slow"
     return f"{_short(value * 100)} %"
 
 

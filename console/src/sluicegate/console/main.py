@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -22,12 +23,9 @@ app = typer.Typer(
 
 @app.callback()
 def _globals(
-    debug: bool = typer.Option(
-        False,
-        "--debug",
-        help="Show the traceback of an error.",
-        envvar="SLUICEGATE_DEBUG",  # noqa: FBT003
-    ),
+    debug: Annotated[  # `run` has acted on it already
+        bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="SLUICEGATE_DEBUG")
+    ] = False,
 ) -> None:
     """Options of every command."""
 

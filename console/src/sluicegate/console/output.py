@@ -138,7 +138,7 @@ def moment(text: Any) -> datetime | None:
     if not text:
         return None
     try:
-        parsed = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        parsed = datetime.fromisoformat(str(text))
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.2
 
 
-class TimedOut(SluicegateError):
+class TimedOut(SluicegateError):  # noqa: N818 - named like its siblings in contracts.errors
     """The time given is over; what was waited for may still come."""
 
     exit_code = 8

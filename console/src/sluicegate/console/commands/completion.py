@@ -18,7 +18,7 @@ class Shell(StrEnum):
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
     """Print the completion script: `source <(sluicegate completion bash)`."""
-    from typer.completion import get_completion_script
+    from typer._completion_shared import get_completion_script
 
     output.echo(
         get_completion_script(prog_name="sluicegate", complete_var="_SLUICEGATE_COMPLETE", shell=shell.value)

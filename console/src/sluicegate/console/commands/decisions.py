@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sluicegate.console import exits, output
-from sluicegate.console.client import REVISIONS, Object
+from sluicegate.console.client import Object
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output, Session, connected
@@ -28,6 +28,10 @@ Wait = Annotated[
     float, typer.Option("--timeout", min=0.0, help="Seconds to wait until the decision was used.")
 ]
 WAIT_SECONDS = 15.0
+_NEEDS_REASON = {
+    Action.OVERRIDE: "an override goes past missing evidence",
+    Action.REJECT: "people will ask why",
+}
 
 
 class Judgement(StrEnum):
@@ -47,6 +51,8 @@ def _plain(action: Action, text: str) -> Callable[..., Any]:
         timeout: Wait = WAIT_SECONDS,
         format: Output = Format.TABLE,
     ) -> int:
+        if action in _NEEDS_REASON:
+            _need_reason(reason, _NEEDS_REASON[action])
         return _decide(session, name, _act(action, reason), timeout, format)
 
     command.__name__ = action.value.lower()
@@ -70,21 +76,9 @@ def promote(
 
 
 @connected
-def override(
+def review(  # noqa: PLR0913 - one parameter per option
     session: Session,
-    name: Name,
-    reason: Reason = "",
-    timeout: Wait = WAIT_SECONDS,
-    format: Output = Format.TABLE,
-) -> int:
-    """Go on although the stage is held or ended without enough evidence; needs --reason."""
-    _need_reason(reason, "an override goes past missing evidence")
-    return _decide(session, name, _act(Action.OVERRIDE, reason), timeout, format)
-
-
-@connected
-def review(
-    session: Session,
+    *,
     name: Name,
     run: Annotated[str | None, typer.Option(help="Run id of the fallback.", show_default=False)] = None,
     component: Annotated[
@@ -108,36 +102,23 @@ def review(
     return _follow(session, target, _act(Action.REVIEW, reason, review=judged), timeout, format)
 
 
-@connected
-def undo(
-    session: Session,
-    name: Name,
-    reason: Reason = "",
-    timeout: Wait = WAIT_SECONDS,
-    format: Output = Format.TABLE,
-) -> int:
-    """Go back to the stable version from before: ends a running rollout, or applies the earlier spec again."""
-    from sluicegate.console.acts import is_running
-
-    target = _find(session, name)
-    if is_running(target.rollout):
-        return _follow(session, target, _act(Action.UNDO, reason), timeout, format)
-    return _apply_earlier(session, target, reason, format)
-
-
 COMMANDS: dict[str, Callable[..., Any]] = {
     "promote": promote,
     "abort": _plain(Action.ABORT, "End the rollout: all traffic back to stable. Works in every state."),
     "approve": _plain(Action.APPROVE, "Agree to leave the stage, where its strategy asks for approvals."),
     "reject": _plain(
-        Action.REJECT, "Refuse the candidate: the rollout ends and traffic goes back to stable."
+        Action.REJECT, "Refuse the candidate for good: traffic goes back to stable; needs --reason."
     ),
     "pause": _plain(Action.PAUSE, "Stop the clock: shares stay as they are and nothing is promoted."),
     "resume": _plain(Action.RESUME, "Go on after a pause."),
     "retry": _plain(Action.RETRY, "Try the same candidate again, with new evidence."),
     "review": review,
-    "override": override,
-    "undo": undo,
+    "override": _plain(
+        Action.OVERRIDE, "Go on although the stage is held or ended without enough evidence; needs --reason."
+    ),
+    "undo": _plain(
+        Action.UNDO, "Take the candidate back: ends a running rollout; after a promotion the earlier stable returns."
+    ),
 }
 
 
@@ -214,33 +195,4 @@ def _list_fallbacks(session: Session, target: "Target", format: Format) -> int:
     if rows:
         output.echo(output.table(("Run", "Component", "Reason", "Strategy"), rows))
     output.note(f"{output.plural(len(rows), 'fallback')} to review")
-    return exits.OK
-
-
-def _apply_earlier(session: Session, target: "Target", reason: str, format: Format) -> int:
-    """After a promotion the earlier stable's spec is the wish again, as with `kubectl rollout undo`."""
-    rollout, workflow = target.rollout, target.workflow
-    status = (rollout or {}).get("status") or {}
-    if rollout is None or status.get("outcome") not in exits.PROMOTED:
-        hint = "an aborted candidate is out already; `sluicegate rollout history` shows what was"
-        path = workflow["metadata"]["name"]
-        raise Refused((Problem(path=path, message="there is no promotion to undo", hint=hint),))
-    earlier = session.client.get(REVISIONS, session.namespace, rollout["spec"]["stable"]["name"])
-    spec = {**earlier["spec"]["body"], **({"changeReason": reason} if reason else {})}
-    metadata = {key: workflow["metadata"][key] for key in ("name", "namespace", "resourceVersion")}
-    labels = {"labels": workflow["metadata"]["labels"]} if workflow["metadata"].get("labels") else {}
-    wish = {
-        **{key: workflow[key] for key in ("apiVersion", "kind")},
-        "metadata": {**metadata, **labels},
-        "spec": spec,
-    }
-    (applied,) = session.client.apply([wish])
-    if output.structured(applied.object, format):
-        return exits.OK
-    if format is Format.NAME:
-        output.echo(output.name_of(applied.object))
-        return exits.OK
-    was, now = rollout["spec"]["candidate"]["version"], rollout["spec"]["stable"]["version"]
-    output.echo(f"{output.name_of(applied.object)} {applied.operation}: {was} → {now}")
-    output.echo(f"  follow it with: sluicegate rollout status {workflow['metadata']['name']} -w")
     return exits.OK

@@ -16,8 +16,9 @@ WAIT_SECONDS = 30.0
 
 
 @connected
-def delete(
+def delete(  # noqa: PLR0913 - one parameter per option
     session: Session,
+    *,
     kind: Annotated[
         str | None, typer.Argument(metavar="[KIND]", autocompletion=complete_kind, show_default=False)
     ] = None,

@@ -35,8 +35,9 @@ Labels = Annotated[
 
 
 @connected
-def get(
+def get(  # noqa: PLR0913 - one parameter per option
     session: Session,
+    *,
     kind: KindWord,
     name: Names = None,
     format: Output = Format.TABLE,

@@ -8,7 +8,7 @@ import typer
 Selection = "trial-N, best or worst"
 
 
-def replay(
+def replay(  # noqa: PLR0913 - one parameter per option
     file: Annotated[Path, typer.Argument(help="Recorded runs (.json or .json.gz).")],
     *,
     format: Annotated[str, typer.Option("--format", help="Format of the file.")] = "tau-bench",

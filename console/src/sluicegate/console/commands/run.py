@@ -37,8 +37,9 @@ class Result(StrEnum):
 
 @app.command("list")
 @connected
-def list_runs(
+def list_runs(  # noqa: PLR0913 - one parameter per option
     session: Session,
+    *,
     workflow: Annotated[
         str | None,
         typer.Option(

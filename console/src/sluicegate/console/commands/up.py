@@ -24,7 +24,7 @@ Files = Annotated[
 START_SECONDS = 30.0
 
 
-def up(
+def up(  # noqa: PLR0913 - one parameter per option
     *,
     filename: Files = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Gateway processes.")] = 1,
