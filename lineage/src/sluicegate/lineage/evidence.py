@@ -13,21 +13,25 @@ from sluicegate.lineage import entries, schema, units, writing
 
 CLOSE_AT_ONCE: Final = 2000  # units closed in one transaction, at most
 
+_SKEW: Final = 60_000_000  # microseconds: what expects nothing and claims a time beyond it is not waited for
+
 _DUE: Final = """
-SELECT id, closes_at, unit FROM units WHERE sequence IS NULL AND waits = 0
+SELECT id, closes_at, unit FROM units WHERE sequence IS NULL AND waits = 0 AND closes_at <= ?1
 UNION ALL
-SELECT id, closes_at, unit FROM units WHERE sequence IS NULL AND waits = 1 AND closes_at <= ?
-ORDER BY closes_at, unit, id LIMIT ?
+SELECT id, closes_at, unit FROM units WHERE sequence IS NULL AND waits = 0 AND closes_at > ?1 + ?3
+UNION ALL
+SELECT id, closes_at, unit FROM units WHERE sequence IS NULL AND waits = 1 AND closes_at <= ?2
+ORDER BY closes_at, unit, id LIMIT ?4
 """
 
 
 def close_due(
     connection: sqlite3.Connection, now: datetime | None, *, limit: int = CLOSE_AT_ONCE
 ) -> tuple[int, Counter[str]]:
-    """Close units that expect nothing, and those whose window had passed at `now`, in the order of
+    """Close units whose time had come at `now` (None: all that expect nothing), in the order of
     (closing time, unit). Returns how many, and counters. Once given, a sequence never changes.
     """
-    due = connection.execute(_DUE, (-1 if now is None else schema.micros(now), limit)).fetchall()
+    due = connection.execute(_DUE, (*_until(now), _SKEW, limit)).fetchall()
     counts: Counter[str] = Counter()
     if not due:
         return 0, counts
@@ -56,7 +60,11 @@ def close_due(
 
 def has_due(connection: sqlite3.Connection, now: datetime) -> bool:
     """Whether `close_due` would close any."""
-    return connection.execute(_DUE, (schema.micros(now), 1)).fetchone() is not None
+    return connection.execute(_DUE, (*_until(now), _SKEW, 1)).fetchone() is not None
+
+
+def _until(now: datetime | None) -> tuple[int, int]:
+    return (1 << 62, -1) if now is None else (schema.micros(now), schema.micros(now))
 
 
 def observations(
