@@ -70,9 +70,11 @@ class Laws(RuleBasedStateMachine):
     def wakes_in_time(self) -> None:
         due = [at for key, at in self.owed.items() if key not in self.taken]
         wake = self.queue.wake_at(self.now)
-        assert (wake is None) == (not due)
-        if wake is not None:
+        if due:
+            assert wake is not None
             assert wake <= max(min(due), self.now) + 1e-6
+        if wake is not None and wake <= self.now:
+            assert any(at <= self.now for at in due), "a worker must not spin"
 
 
 TestLaws = Laws.TestCase

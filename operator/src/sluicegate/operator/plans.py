@@ -9,9 +9,8 @@ from sluicegate.gateway.plan_table import PlanTable
 from sluicegate.operator.ports import Programmed
 from sluicegate.operator.serial import SerialThread
 
-ALIVE = timedelta(seconds=5)
-"""A worker that was not heard of for so long is not waited for."""
-FORGOTTEN = timedelta(minutes=10)
+ALIVE = timedelta(seconds=15)
+"""A worker that was not heard of for so long (three heartbeats) is not waited for."""
 
 
 class LocalPlans:

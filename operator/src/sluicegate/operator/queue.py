@@ -57,7 +57,7 @@ class Queue(Generic[K]):
     _heap: list[tuple[float, int, K]] = field(default_factory=list)
     _taken: dict[K, float | None] = field(default_factory=dict)  # key -> added again at
     _failures: dict[K, int] = field(default_factory=dict)
-    _tokens: float = -1.0
+    _tokens: float | None = None
     _refilled: float = 0.0
     _order: int = 0
 
@@ -135,7 +135,7 @@ class Queue(Generic[K]):
                 self.add(key, at)
 
     def _refill(self, now: float) -> float:
-        if self._tokens < 0:
+        if self._tokens is None:
             self._tokens, self._refilled = float(self.limits.burst), now
         gained = (now - self._refilled) * self.limits.rate
         self._tokens, self._refilled = min(float(self.limits.burst), self._tokens + gained), now
@@ -144,7 +144,7 @@ class Queue(Generic[K]):
     def _token(self, now: float) -> bool:
         if self._refill(now) < 1.0 - 1e-9:
             return False
-        self._tokens -= 1.0
+        self._tokens = max(0.0, self._refill(now) - 1.0)
         return True
 
 

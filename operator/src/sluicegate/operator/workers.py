@@ -121,6 +121,7 @@ class Supervisor:
                 watch.cancel()
                 os.close(worker.pipe)
                 del self._live[slot]
+                self._card(worker.name).unlink(missing_ok=True)
                 self._on_ready(self.ready())
             if self._stopping:
                 return
@@ -156,8 +157,12 @@ class Supervisor:
         log.info("gateway_worker_started", worker=name, pid=process.pid)
         return Worker(name=name, process=process, pipe=write, started=self._clock.monotonic())
 
+    def _card(self, name: str) -> Path:
+        """Where the worker says that it listens."""
+        return self._fleet.state / "workers" / f"{name}.json"
+
     async def _watch_ready(self, worker: Worker) -> None:
-        path = self._fleet.state / "workers" / f"{worker.name}.json"
+        path = self._card(worker.name)
         while not _says_ready(path, worker.process.pid):
             await self._clock.sleep(_POLL)
         worker.ready.set()
