@@ -37,14 +37,12 @@ def apply(connection: sqlite3.Connection, codec: BodyCodec, batch: Iterable[Pars
     for parsed in batch:
         value = parsed.value
         if isinstance(value, RunRow):
-            new = _run(connection, codec, parsed, value)
-            if new:
-                touched.runs.add(value.run_id)
+            happened = _run(connection, codec, parsed, value, touched)
         elif isinstance(value, RawObservation):
-            new = _part(connection, parsed, value, touched, counts)
+            happened = _part(connection, parsed, value, touched)
         else:
-            new = _amendment(connection, parsed, value, touched)
-        counts[parsed.entry["t"] if new else "duplicates"] += 1
+            happened = _amendment(connection, parsed, value, touched)
+        counts[happened] += 1
     _resolve(connection, touched, counts)
     return counts
 
@@ -66,10 +64,17 @@ def amendments_of(connection: sqlite3.Connection, run_ids: Iterable[str]) -> dic
     return found
 
 
-def _run(connection: sqlite3.Connection, codec: BodyCodec, parsed: Parsed, row: RunRow) -> bool:
+# Each of the next three returns the name of the counter for what happened: the entry's kind when it said
+# something new.
+
+
+def _run(
+    connection: sqlite3.Connection, codec: BodyCodec, parsed: Parsed, row: RunRow, touched: _Touched
+) -> str:
     inserted = connection.execute(_RUN, row)
     if inserted.rowcount != 1:
-        return False
+        return "duplicates"
+    touched.runs.add(row.run_id)
     dictionary, data = codec.pack(connection, parsed.line)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (inserted.lastrowid, dictionary, data))
     if row.rollout is not None and parsed.fallbacks:
@@ -81,16 +86,10 @@ def _run(connection: sqlite3.Connection, codec: BodyCodec, parsed: Parsed, row: 
                 for f in parsed.fallbacks
             ],
         )
-    return True
+    return "run"
 
 
-def _part(
-    connection: sqlite3.Connection,
-    parsed: Parsed,
-    part: RawObservation,
-    touched: _Touched,
-    counts: Counter[str],
-) -> bool:
+def _part(connection: sqlite3.Connection, parsed: Parsed, part: RawObservation, touched: _Touched) -> str:
     waits = units.waits(part)
     inserted = connection.execute(
         "INSERT OR IGNORE INTO units (rollout, stage, attempt, unit, closes_at, waits) VALUES (?,?,?,?,?,?)",
@@ -104,18 +103,17 @@ def _part(
             (*part.key, part.unit),
         ).fetchone()
         if sequence is not None:
-            counts["late_runs"] += 1
-            return False
+            return "late_runs"
         waits = waits or bool(waited)
     added = connection.execute(
         "INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", (unit, part.run_id, parsed.line)
     ).rowcount
     if not added and not _join(connection, unit or 0, part):
-        return False
+        return "duplicates"
     if waits or not new_unit:
         touched.units.add(unit or 0)
         touched.runs.add(part.run_id)
-    return True
+    return "obs"
 
 
 def _join(connection: sqlite3.Connection, unit: int, part: RawObservation) -> bool:
@@ -133,7 +131,7 @@ def _join(connection: sqlite3.Connection, unit: int, part: RawObservation) -> bo
 
 def _amendment(
     connection: sqlite3.Connection, parsed: Parsed, amendment: Amendment, touched: _Touched
-) -> bool:
+) -> str:
     at = None if amendment.at is None else schema.micros(amendment.at)
     line = parsed.line.strip()
     digest = hashlib.sha256(line).digest()[:16]
@@ -142,11 +140,11 @@ def _amendment(
         (amendment.run_id, digest, at, line),
     )
     if inserted.rowcount != 1:
-        return False
+        return "duplicates"
     touched.amended.add(amendment.run_id)
     if amendment.kind == "outcome":
         touched.outcomes.add(amendment.run_id)
-    return True
+    return amendment.kind
 
 
 def _resolve(connection: sqlite3.Connection, touched: _Touched, counts: Counter[str]) -> None:
