@@ -51,10 +51,8 @@ from aiohttp import web
 from sluicegate.contracts.errors import SluicegateError
 from sluicegate.operator import api_objects, api_reads
 from sluicegate.operator.api_context import API, BASE, Api, reply
-from sluicegate.operator.callers import acting, peer_of
 from sluicegate.operator.statuses import status, status_of
 
-AS_HEADERS = ("Impersonate-User", "Sluicegate-As")
 MAX_BODY = 8 * 1024 * 1024
 """Bytes of one request; beyond it 413."""
 
@@ -64,7 +62,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 def application(api: Api) -> web.Application:
     """The API as an aiohttp application."""
-    app = web.Application(middlewares=[_errors, _identity], client_max_size=MAX_BODY)
+    app = web.Application(middlewares=[_errors], client_max_size=MAX_BODY)
     app[API] = api
     many, one = (
         f"{BASE}/namespaces/{{namespace}}/{{plural}}",
@@ -139,13 +137,3 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         log.exception("api_request_failed", method=request.method, path=request.path)
         text = "internal error; the server's log has the details"
         return reply(status(500, "InternalError", text), code=500)
-
-
-@web.middleware
-async def _identity(request: web.Request, handler: Handler) -> web.StreamResponse:
-    connection = request.transport.get_extra_info("socket") if request.transport else None
-    if connection is None:
-        raise web.HTTPUnauthorized
-    wanted = next((request.headers[name] for name in AS_HEADERS if name in request.headers), None)
-    request["peer"] = acting(peer_of(connection), wanted)
-    return await handler(request)

@@ -9,12 +9,13 @@ from aiohttp import web
 
 from sluicegate.contracts.errors import NotFound, Problem, Refused
 from sluicegate.contracts.resources import KINDS, Kind
-from sluicegate.operator.callers import Peer
+from sluicegate.operator.callers import Peer, acting, peer_of
 from sluicegate.operator.intake import Intake
 from sluicegate.operator.ports import Json
 from sluicegate.operator.watch import LocalStore
 
 BASE = "/apis/sluicegate.io/v1alpha1"
+AS_HEADERS = ("Impersonate-User", "Sluicegate-As")
 
 
 class EventLog(Protocol):
@@ -73,10 +74,13 @@ def api_of(request: web.Request) -> Api:
     return request.app[API]
 
 
-def peer_of(request: web.Request) -> Peer:
-    """The caller."""
-    peer: Peer = request["peer"]
-    return peer
+def caller_of(request: web.Request) -> Peer:
+    """The caller: the socket's peer, perhaps in another name. Forbidden when it may not act in that name."""
+    connection = request.transport.get_extra_info("socket") if request.transport else None
+    if connection is None:
+        raise ConnectionResetError("the caller is gone")
+    wanted = next((request.headers[name] for name in AS_HEADERS if name in request.headers), None)
+    return acting(peer_of(connection), wanted)
 
 
 def kind_at(request: web.Request) -> Kind:

@@ -10,7 +10,7 @@ from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused, S
 from sluicegate.contracts.resources import Kind
 from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.operator import objects
-from sluicegate.operator.api_context import Api, api_of, is_dry, json_body, kind_at, number, peer_of, reply
+from sluicegate.operator.api_context import Api, api_of, caller_of, is_dry, json_body, kind_at, number, reply
 from sluicegate.operator.intake import Applied, Mode, Operation
 from sluicegate.operator.ports import ChangeType, Json, Ref
 from sluicegate.operator.statuses import status_of
@@ -59,7 +59,9 @@ async def delete(request: web.Request) -> web.Response:
     """DELETE."""
     uid = request.query.get("uid")
     return reply(
-        await api_of(request).intake.delete(_ref(request), peer_of(request), uid=uid, dry_run=is_dry(request))
+        await api_of(request).intake.delete(
+            _ref(request), caller_of(request), uid=uid, dry_run=is_dry(request)
+        )
     )
 
 
@@ -79,13 +81,13 @@ async def apply_all(request: web.Request) -> web.Response:
         allowed = f"a list of 1 to {MAX_DOCUMENTS} objects"
         raise Refused((Problem(path="documents", message="nothing to apply", allowed=allowed),))
     dry = is_dry(request)
-    applied = await api_of(request).intake.put(documents, peer_of(request), dry_run=dry)
+    applied = await api_of(request).intake.put(documents, caller_of(request), dry_run=dry)
     return reply({"kind": "ApplyResult", "dryRun": dry, "items": [_result(one) for one in applied]})
 
 
 async def _put_one(request: web.Request, document: Any, mode: Mode) -> web.Response:
     (applied,) = await api_of(request).intake.put(
-        [document], peer_of(request), mode=mode, dry_run=is_dry(request)
+        [document], caller_of(request), mode=mode, dry_run=is_dry(request)
     )
     code = 201 if applied.operation is Operation.CREATED else 200
     response = reply(applied.item, code=code, warnings=applied.warnings)

@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from sluicegate.contracts.errors import NotFound, Problem, Refused
-from sluicegate.operator.api_context import api_of, number, peer_of, reply
+from sluicegate.operator.api_context import api_of, caller_of, number, reply
 from sluicegate.operator.statuses import status
 
 RUN_FILTERS = ("namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since")
@@ -30,7 +30,7 @@ async def version(request: web.Request) -> web.Response:
 
 async def whoami(request: web.Request) -> web.Response:
     """Who the caller is."""
-    peer = peer_of(request)
+    peer = caller_of(request)
     return reply({"name": peer.name, "user": peer.user, "uid": peer.uid})
 
 
