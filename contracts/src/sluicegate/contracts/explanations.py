@@ -102,6 +102,7 @@ def _problem(place: Place, errors: list[ErrorDetails], model: type[BaseModel]) -
             message="has the wrong type",
             value=shown(error["input"]),
             allowed=" or ".join(words),
+            hint="write one of these",
         )
     if kind == "extra_forbidden":
         return _unknown_field(place, error, model)
@@ -259,7 +260,7 @@ def _rule(path: str, error: ErrorDetails, annotation: Any) -> Problem:
 
 
 def _other(path: str, error: ErrorDetails, _annotation: Any) -> Problem:
-    return Problem(path=path, message=error["msg"], value=shown(error["input"]))
+    return Problem(path=path, message=error["msg"], value=shown(error["input"]), hint="see the schema of this kind")
 
 
 _EXPLAINERS: dict[str, Callable[[str, ErrorDetails, Any], Problem]] = {

@@ -15,7 +15,8 @@ from sluicegate.contracts.suggestions import shown
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _OTHER_BASE = re.compile(r"0o([0-7]+)\Z|0x([0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
+_NOT_FINITE = re.compile(r"[-+]?(\.inf|\.Inf|\.INF|Infinity)\Z|(\.nan|\.NaN|\.NAN|NaN)\Z")
+"""Of YAML, and as other programs write them into JSON."""
 _WORDS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
