@@ -30,7 +30,9 @@ def with_status(item: Json, **status: Any) -> Json:
     return {**deepcopy(item), "status": {**deepcopy(item.get("status", {})), **status}}
 
 
-def running_workflow(name: str = "support-bot", *, rollout: str | None = "support-bot-2", **status: Any) -> Json:
+def running_workflow(
+    name: str = "support-bot", *, rollout: str | None = "support-bot-2", **status: Any
+) -> Json:
     facts = {
         "observedGeneration": 1,
         "phase": "Progressing",
@@ -120,7 +122,9 @@ def rollout(name: str = "support-bot-2", **status: Any) -> Json:
             gate("success", "WorkflowSuccessRate", "Pass"),
             gate("p95", "WorkflowP95Latency", "Wait", candidate="0.031", stable="0.05", need=None),
             gate("reward", "WorkflowReward", "Inconclusive", candidate="0.8125", stable=None),
-            gate("fallback", "ComponentFallbackRateMax", "Fail", component="planner", runs=["run-1", "run-2"]),
+            gate(
+                "fallback", "ComponentFallbackRateMax", "Fail", component="planner", runs=["run-1", "run-2"]
+            ),
         ],
         "history": [
             {
@@ -208,7 +212,15 @@ def run_document(arm: str = "stable", **facts: Any) -> Json:
                 "request": {"user_query": "where is my parcel"},
                 "response": {"intent": "track_order"},
                 "attempts": [
-                    {"number": 1, "started_ms": 0.1, "service_ms": 9.0, "queue_ms": 2.5, "status": 503, "failure": "Unavailable", "message": "busy"},
+                    {
+                        "number": 1,
+                        "started_ms": 0.1,
+                        "service_ms": 9.0,
+                        "queue_ms": 2.5,
+                        "status": 503,
+                        "failure": "Unavailable",
+                        "message": "busy",
+                    },
                     {"number": 2, "started_ms": 10.0, "service_ms": 2.0, "queue_ms": 0.5, "status": 200},
                 ],
                 "violations": [],
@@ -222,7 +234,9 @@ def run_document(arm: str = "stable", **facts: Any) -> Json:
                 "latency_ms": 29.0,
                 "attempts": [{"number": 1, "started_ms": 12.1, "service_ms": 29.0, "failure": "Timeout"}],
                 "fallback": {"strategy": "Value", "reason": "Timeout", "forced": False},
-                "violations": [{"code": "Enum", "path": "steps.execute.status", "message": "'lost' is not one of"}],
+                "violations": [
+                    {"code": "Enum", "path": "steps.execute.status", "message": "'lost' is not one of"}
+                ],
             },
         ],
         **facts,

@@ -54,7 +54,9 @@ def test_the_namespace_option_fills_only_what_the_file_leaves_open(
     loose, fixed = objects.workflow("loose"), objects.workflow("fixed", namespace="bank")
     del loose["metadata"]["namespace"]
     assert cli("apply", "-f", write(tmp_path / "x.yaml", loose, fixed), "-n", "shop").code == 0
-    places = {item["metadata"]["name"]: item["metadata"]["namespace"] for item in server.listing("AgentWorkflow")}
+    places = {
+        item["metadata"]["name"]: item["metadata"]["namespace"] for item in server.listing("AgentWorkflow")
+    }
     assert places == {"loose": "shop", "fixed": "bank"}
 
 
@@ -113,7 +115,9 @@ def test_diff_shows_lines_the_changed_component_and_the_plan_it_starts(
     assert server.get("AgentWorkflow", "support-bot")["spec"]["version"] == "2.4.0"
 
 
-def test_diff_says_that_a_strategy_alone_starts_no_rollout(server: ApiServer, cli: Cli, tmp_path: Path) -> None:
+def test_diff_says_that_a_strategy_alone_starts_no_rollout(
+    server: ApiServer, cli: Cli, tmp_path: Path
+) -> None:
     cli("apply", "-f", write(tmp_path / "x.yaml", objects.workflow()))
     changed = objects.workflow()
     changed["spec"]["expectedRunsPerHour"] = 10
@@ -122,7 +126,9 @@ def test_diff_says_that_a_strategy_alone_starts_no_rollout(server: ApiServer, cl
     assert "# no rollout: nothing that a run depends on changes" in said.out
 
 
-def test_diff_of_a_new_workflow_says_that_it_has_no_stages(server: ApiServer, cli: Cli, tmp_path: Path) -> None:
+def test_diff_of_a_new_workflow_says_that_it_has_no_stages(
+    server: ApiServer, cli: Cli, tmp_path: Path
+) -> None:
     said = cli("diff", "-f", write(tmp_path / "x.yaml", objects.workflow()))
     assert said.code == 1
     assert "becomes stable at once, without stages" in said.out

@@ -31,7 +31,7 @@ def answered(result: str, message: str, **status: Any) -> Callable[[Json, Json],
 
 def sent(server: ApiServer) -> Json:
     (decision,) = server.listing("Decision")
-    return decision["spec"]
+    return dict(decision["spec"])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,11 @@ def test_every_act_carries_what_was_seen(
     assert said.code == 0, said.err
     spec = sent(server)
     assert spec["action"] == action
-    assert spec["target"] == {"kind": "WorkflowRollout", "name": "support-bot-2", "uid": held["metadata"]["uid"]}
+    assert spec["target"] == {
+        "kind": "WorkflowRollout",
+        "name": "support-bot-2",
+        "uid": held["metadata"]["uid"],
+    }
     assert spec["expected"] == {"candidate": objects.CANDIDATE, "stage": "Shadow", "attempt": 1}
     assert spec["evidenceDigest"] == held["status"]["evidenceDigest"]
 
@@ -139,7 +143,9 @@ def test_a_review_carries_run_component_and_verdict(server: ApiServer, cli: Cli)
 
 
 def test_review_without_a_run_lists_what_waits(server: ApiServer, cli: Cli) -> None:
-    server.lineage.reviewable = [{"runId": "r1", "component": "orders", "reason": "Timeout", "strategy": "Value"}]
+    server.lineage.reviewable = [
+        {"runId": "r1", "component": "orders", "reason": "Timeout", "strategy": "Value"}
+    ]
     said = cli("review", "support-bot")
     assert said.out.split("\n")[1].split() == ["r1", "orders", "Timeout", "Value"]
     assert said.err == "1 fallback to review\n"

@@ -17,20 +17,20 @@ from tests.console.apiserver import NOW, ApiServer
 from tests.console.conftest import Cli
 
 Json = dict[str, Any]
-ABORTED = {
+ABORTED: Json = {
     "state": "Done",
     "phase": "Degraded",
     "outcome": "Aborted",
     "message": "gate fallback failed",
     "endedAt": "2026-03-01T12:00:00Z",
 }
-PROMOTED = {"state": "Done", "phase": "Healthy", "outcome": "Promoted", "stage": "Full", "gates": []}
+PROMOTED: Json = {"state": "Done", "phase": "Healthy", "outcome": "Promoted", "stage": "Full", "gates": []}
 
 
 def text_of(rollout: Json | None, workflow: Json, events: tuple[Json, ...] = ()) -> str:
-    console = Console(file=StringIO(), width=140, color_system=None)
-    console.print(live.render(rollout, workflow, events, now=NOW))
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    file = StringIO()
+    Console(file=file, width=140, color_system=None).print(live.render(rollout, workflow, events, now=NOW))
+    return file.getvalue()
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +42,32 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("sentence", "rollout", "words"),
     [
-        ("a running stage has a bar and samples", objects.rollout(), ["✔ Canary ▸ Shadow ━━━━╌╌╌╌╌╌╌╌ 412/1000"]),
-        ("a pending rollout shows all stages to come", objects.rollout(state="Pending", stage=None), ["Canary ▸ Shadow"]),
-        ("an aborted one marks its stage", objects.rollout(**ABORTED), ["✘ Shadow", "Aborted", "gate fallback failed"]),
+        (
+            "a running stage has a bar and samples",
+            objects.rollout(),
+            ["✔ Canary ▸ Shadow ━━━━╌╌╌╌╌╌╌╌ 412/1000"],
+        ),
+        (
+            "a pending rollout shows all stages to come",
+            objects.rollout(state="Pending", stage=None),
+            ["Canary ▸ Shadow"],
+        ),
+        (
+            "an aborted one marks its stage",
+            objects.rollout(**ABORTED),
+            ["✘ Shadow", "Aborted", "gate fallback failed"],
+        ),
         ("a promoted one has passed all", objects.rollout(**PROMOTED), ["✔ Controlled ▸ ✔ Full", "Promoted"]),
-        ("flags are told", objects.rollout(paused=True, held=True, holdReason="ask bob"), ["· paused", "· held", "ask bob"]),
-        ("gateways that lag are told", objects.rollout(programmedVersion=2), ["gateways not yet on this plan"]),
+        (
+            "flags are told",
+            objects.rollout(paused=True, held=True, holdReason="ask bob"),
+            ["· paused", "· held", "ask bob"],
+        ),
+        (
+            "gateways that lag are told",
+            objects.rollout(programmedVersion=2),
+            ["gateways not yet on this plan"],
+        ),
         ("a rollout without status yet", {**objects.rollout(), "status": {}}, ["Pending", "attempt 1"]),
     ],
 )
@@ -62,7 +82,9 @@ def test_every_verdict_has_a_mark_and_a_style() -> None:
 
 
 def test_text_of_objects_is_never_read_as_markup() -> None:
-    rollout = objects.rollout(message="[bold]kept[/bold]", gates=[objects.gate("a", "WorkflowReward", "Wait", message="[x]")])
+    rollout = objects.rollout(
+        message="[bold]kept[/bold]", gates=[objects.gate("a", "WorkflowReward", "Wait", message="[x]")]
+    )
     shown = text_of(rollout, objects.running_workflow())
     assert "[bold]kept[/bold]" in shown
     assert "[x]" in shown
@@ -71,18 +93,28 @@ def test_text_of_objects_is_never_read_as_markup() -> None:
 def test_a_line_changes_only_with_a_decision() -> None:
     before = live.line(objects.rollout(), objects.running_workflow())
     assert before == live.line(objects.rollout(samples=413, needed=999), objects.running_workflow())
-    for changed in ({"attempt": 2}, {"paused": True}, {"stage": "Full"}, {"outcome": "Aborted"}, {"gates": []}):
+    changes: tuple[Json, ...] = (
+        {"attempt": 2},
+        {"paused": True},
+        {"stage": "Full"},
+        {"outcome": "Aborted"},
+        {"gates": []},
+    )
+    for changed in changes:
         assert before != live.line(objects.rollout(**changed), objects.running_workflow()), changed
 
 
-def follow(server: ApiServer, *steps: Callable[[], object], timeout: float | None = 20.0) -> tuple[live.Ended, list[str]]:
+def follow(
+    server: ApiServer, *steps: Callable[[], object], timeout: float | None = 20.0
+) -> tuple[live.Ended, list[str]]:
     """Follow support-bot; after each look the next step happens."""
     seen: list[str] = []
-    remaining = itertools.chain(steps, itertools.repeat(lambda: None))
+    remaining = iter(steps)
 
     def show(snapshot: live.Snapshot) -> None:
         seen.append(live.line(snapshot.rollout, snapshot.workflow))
-        next(remaining)()
+        for step in itertools.islice(remaining, 1):
+            step()
 
     return live.follow(Client(server.state.root), "default", "support-bot", show=show, timeout=timeout), seen
 
@@ -170,7 +202,9 @@ def test_the_exit_code_says_how_it_ended(server: ApiServer, cli: Cli, outcome: O
     assert cli("rollout", "status", "support-bot").code == code
 
 
-def test_without_a_terminal_the_end_is_told_with_numbers_runs_and_commands(server: ApiServer, cli: Cli) -> None:
+def test_without_a_terminal_the_end_is_told_with_numbers_runs_and_commands(
+    server: ApiServer, cli: Cli
+) -> None:
     server.put(objects.running_workflow())
     server.put(objects.rollout(**ABORTED))
     said = cli("rollout", "status", "support-bot", "-w")

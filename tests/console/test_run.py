@@ -49,7 +49,9 @@ def test_filters_go_to_the_server_as_it_names_them(server: ApiServer, cli: Cli, 
     assert server.lineage.asked[-1] == ({"since": "2026-01-01T00:00:00Z"}, 20)
 
 
-def test_show_is_a_tree_of_arms_steps_attempts_and_differences(server: ApiServer, cli: Cli, golden: Golden) -> None:
+def test_show_is_a_tree_of_arms_steps_attempts_and_differences(
+    server: ApiServer, cli: Cli, golden: Golden
+) -> None:
     comparison = {"agrees": False, "similarity": 0.6123, "differences": ["response: 'on its way' / 'lost'"]}
     server.lineage.documents = [
         objects.run_document(),

@@ -22,7 +22,12 @@ PROMOTED = {"state": "Done", "outcome": "Promoted", "stage": "Full"}
         ("the outcome is there", PROMOTED, "outcome=Promoted", 0),
         ("another outcome ends the wait", ABORTED, "outcome=Promoted", 7),
         ("an abort can be waited for", ABORTED, "outcome=Aborted", 0),
-        ("a draining rollout is not done", {"state": "Draining", "outcome": "Promoted"}, "outcome=Promoted", 8),
+        (
+            "a draining rollout is not done",
+            {"state": "Draining", "outcome": "Promoted"},
+            "outcome=Promoted",
+            8,
+        ),
         ("a condition of the workflow", {}, "condition=Ready=False", 0),
         ("which is not true", {}, "condition=Ready", 8),
         ("a condition of the rollout", {}, "condition=trafficprogrammed", 0),
@@ -31,7 +36,9 @@ PROMOTED = {"state": "Done", "outcome": "Promoted", "stage": "Full"}
         ("another phase", {}, "phase=Healthy", 8),
     ],
 )
-def test_for(server: ApiServer, cli: Cli, sentence: str, status: dict[str, str], question: str, code: int) -> None:
+def test_for(
+    server: ApiServer, cli: Cli, sentence: str, status: dict[str, str], question: str, code: int
+) -> None:
     server.put(objects.running_workflow())
     server.put(objects.rollout(**status))
     assert cli("wait", "support-bot", "--for", question, "--timeout", "0").code == code, sentence
@@ -52,7 +59,9 @@ def test_deletion(server: ApiServer, cli: Cli) -> None:
     assert cli("wait", "gone", "--for", "outcome=Promoted", "--timeout", "0").code == 3
 
 
-@pytest.mark.parametrize("question", ["", "stage", "stage=Nowhere", "outcome=", "delete=yes", "condition", "x=y"])
+@pytest.mark.parametrize(
+    "question", ["", "stage", "stage=Nowhere", "outcome=", "delete=yes", "condition", "x=y"]
+)
 def test_nonsense_is_refused_with_what_is_allowed(server: ApiServer, cli: Cli, question: str) -> None:
     said = cli("wait", "support-bot", "--for", question)
     assert said.code == 2

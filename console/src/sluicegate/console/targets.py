@@ -104,4 +104,8 @@ def split(word: str, name: str | None) -> tuple[str, str | None]:
     """`kind/name` or `kind name` as (kind, name)."""
     if "/" in word and name is None:
         word, name = word.split("/", 1)
-    return word, name or None
+        if not word or not name:
+            raise Refused(
+                (Problem(path="KIND/NAME", message="one half is missing", allowed="awf/support-bot"),)
+            )
+    return word, name

@@ -117,7 +117,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
         Action.OVERRIDE, "Go on although the stage is held or ended without enough evidence; needs --reason."
     ),
     "undo": _plain(
-        Action.UNDO, "Take the candidate back: ends a running rollout; after a promotion the earlier stable returns."
+        Action.UNDO,
+        "Take the candidate back: ends a running rollout; after a promotion the earlier stable returns.",
     ),
 }
 

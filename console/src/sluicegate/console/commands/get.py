@@ -53,6 +53,7 @@ def get(  # noqa: PLR0913 - one parameter per option
     kinds = [targets.kind(part) for part in word.split(",")]
     if names and (every or len(kinds) > 1):
         raise Refused((Problem(path="NAME", message="a name goes with one kind and one namespace"),))
+    _check_selector(selector)
     namespace = None if every else session.namespace
     if watch:
         _watch(session.client, kinds, namespace, names, format)
@@ -67,6 +68,14 @@ def get(  # noqa: PLR0913 - one parameter per option
             output.echo(output.name_of(item))
         return
     _tables(session.client, found, namespace, format, counted=not names)
+
+
+def _check_selector(selector: str | None) -> None:
+    for part in (selector or "").split(",") if selector else ():
+        if not part.partition("=")[0] or "=" not in part:
+            raise Refused(
+                (Problem(path="--selector", message="not a label", value=repr(part), allowed="key=value,…"),)
+            )
 
 
 def _read(

@@ -79,7 +79,7 @@ def list_runs(  # noqa: PLR0913 - one parameter per option
         "stage": stage,
         "outcome": outcome,
         "fallback": None if fallback is None else str(fallback).lower(),
-        "since": _moment(since) if since else None,
+        "since": None if since is None else _moment(since),
         "limit": limit,
     }
     found = session.client.runs(query)
@@ -149,7 +149,7 @@ def outcome(
 
 def _moment(text: str) -> str:
     """RFC 3339 of a time, or of a span before now."""
-    if text[:-1].isdecimal() and text[-1] in _UNITS and len(text) < 10:
+    if text[:-1].isdecimal() and text[-1:] in _UNITS and len(text) < 10:
         at = system.now() - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
         return at.isoformat().replace("+00:00", "Z")
     parsed = output.moment(text)

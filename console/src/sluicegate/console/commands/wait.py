@@ -139,7 +139,6 @@ def _is_current(item: Object) -> bool:
 
 
 def _ended(target: Target, status: Object) -> int:
-    output.note(
-        f"{target.rollout['metadata']['name']} ended {status['outcome']}: {status.get('message', '')}"
-    )
+    name = target.rollout["metadata"]["name"] if target.rollout is not None else ""
+    output.note(f"{name} ended {status['outcome']}: {status.get('message', '')}")
     return exits.ENDED_OTHERWISE
