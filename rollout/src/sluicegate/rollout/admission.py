@@ -1,9 +1,234 @@
-"""Which writes are accepted. (Skeleton.)"""
+"""Which writes are accepted: one pure function for the local API and for the webhook.
 
-from sluicegate.contracts.resources import Resource
+Everything here is checked again in reconcile; admission only tells people sooner.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from sluicegate.contracts import verification
+from sluicegate.contracts.digest import revision_digest
+from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.resources import AgentWorkflow, Decision, Resource, WorkflowRollout
+from sluicegate.contracts.stages import Action, State
+from sluicegate.rollout import capabilities, decisions, lint, planning, revisions
 from sluicegate.rollout.model import Admission, AdmissionContext
+
+OWN_KINDS: Final = frozenset({"WorkflowRevision", "WorkflowRollout"})
+"""Written by the control loop only."""
+
+AFTER_THE_END: Final = frozenset({Action.RETRY, Action.UNDO, Action.ABORT})
+"""What may be decided about a finished rollout; an abort is recorded and changes nothing."""
 
 
 def admit(old: Resource | None, new: Resource | None, caller: str, context: AdmissionContext) -> Admission:
-    """Whether `caller` may turn `old` (None: create) into `new` (None: delete)."""
+    """Whether `caller` may turn `old` (None: create) into `new` (None: delete); every problem at once."""
+    subject = new or old
+    if subject is None:
+        return Admission()
+    forbidden = tuple(_forbidden(old, new, caller, context))
+    if forbidden:
+        return Admission(problems=forbidden, forbidden=True)
+    if new is None or context.is_status:
+        return Admission()
+    problems = tuple(_immutable(old, new))
+    if problems:
+        return Admission(problems=problems)
+    return KINDS.get(new.kind, _anything)(old, new, context)
+
+
+def _forbidden(
+    old: Resource | None, new: Resource | None, caller: str, context: AdmissionContext
+) -> Iterator[Problem]:
+    """What this caller may not do, whatever the content."""
+    if caller == context.controller:
+        return
+    subject = new or old
+    if subject is None:
+        return
+    if context.is_status:
+        yield _only_controller("status", caller, "the status of resources")
+    elif subject.kind in OWN_KINDS:
+        yield _only_controller("kind", caller, f"a {subject.kind}")
+    elif isinstance(new, Decision):
+        yield from _decider(new, caller, context)
+    elif isinstance(old, Decision) and new is None:
+        yield _only_controller("kind", caller, "a Decision's deletion: it is a record of what was decided")
+    elif isinstance(new, AgentWorkflow):
+        yield from _changer(old, new, caller)
+
+
+def _only_controller(path: str, caller: str, what: str) -> Problem:
+    return Problem(
+        path=path,
+        message=f"{what} is written by the control loop only",
+        value=caller,
+        hint="apply an AgentWorkflow, or decide with a Decision (promote, abort, approve…)",
+    )
+
+
+def _decider(decision: Decision, caller: str, context: AdmissionContext) -> Iterator[Problem]:
+    spec = decision.spec
+    if spec.decided_by != caller:
+        yield Problem(
+            path="spec.decidedBy",
+            message="must be the caller: nobody decides in another's name",
+            value=spec.decided_by,
+            allowed=caller,
+        )
+    if context.permissions is not None and spec.action not in context.permissions:
+        yield Problem(
+            path="spec.action",
+            message=f"{caller} may not {spec.action}",
+            value=spec.action,
+            allowed=", ".join(sorted(context.permissions)) or "nothing",
+        )
+
+
+def _changer(old: Resource | None, new: AgentWorkflow, caller: str) -> Iterator[Problem]:
+    """The author is who wrote it, or stays who it was."""
+    named = new.metadata.annotations.get(revisions.CHANGED_BY)
+    before = None if old is None else old.metadata.annotations.get(revisions.CHANGED_BY)
+    if named is not None and named not in {caller, before}:
+        yield Problem(
+            path=f"metadata.annotations[{revisions.CHANGED_BY}]",
+            message="must be the caller",
+            value=named,
+            allowed=caller,
+        )
+
+
+def _immutable(old: Resource | None, new: Resource) -> Iterator[Problem]:
+    """What never changes once it is written."""
+    if old is None:
+        return
+    if old.kind != new.kind:
+        yield Problem(path="kind", message="cannot change", value=new.kind, allowed=old.kind)
+    for field in ("name", "namespace", "uid"):
+        before, after = getattr(old.metadata, field), getattr(new.metadata, field)
+        if after is not None and before != after:
+            yield Problem(
+                path=f"metadata.{field}", message="cannot change", value=str(after), allowed=str(before)
+            )
+    if new.kind in {*OWN_KINDS, "Decision"} and _spec(old) != _spec(new):
+        yield Problem(path="spec", message=f"a {new.kind} is immutable", hint="create another one")
+
+
+def _spec(resource: Resource) -> object:
+    return getattr(resource, "spec", None)
+
+
+def _anything(_old: Resource | None, _new: Resource, _context: AdmissionContext) -> Admission:
     return Admission()
+
+
+def _workflow(old: Resource | None, new: Resource, context: AdmissionContext) -> Admission:
+    """Verified, runnable here, decidable, and told apart from stable."""
+    if not isinstance(new, AgentWorkflow):
+        return Admission()
+    if new.metadata.deletion_timestamp is not None:
+        return Admission()  # it goes, valid or not
+    problems = [*verification.verify(new), *capabilities.unsupported(new.spec, context.capabilities)]
+    problems += lint.stage_problems(new.spec)
+    problems += _version_reuse(new, context)
+    stable_name = old.status.stable_revision if isinstance(old, AgentWorkflow) and old.status else None
+    stable = revisions.named(context.revisions, stable_name)
+    if stable is not None:
+        problems += planning.endpoint_problems(stable.spec.body, new.spec)
+    warnings = () if problems else lint.warnings(new.spec)
+    return Admission(problems=tuple(dict.fromkeys(problems)), warnings=warnings)
+
+
+def _version_reuse(new: AgentWorkflow, context: AdmissionContext) -> Iterator[Problem]:
+    other = revisions.reuse_of(context.revisions, new.spec.version, revision_digest(new.spec))
+    if other is not None:
+        yield Problem(
+            path="spec.version",
+            message=f"is already the version of {other.metadata.name}, which has another body",
+            value=new.spec.version,
+            allowed="a version that was never used",
+            hint="one version names one body, so that a run can be traced to it",
+        )
+
+
+def _decision(old: Resource | None, new: Resource, context: AdmissionContext) -> Admission:
+    """Its target exists, and is as the person saw it."""
+    if not isinstance(new, Decision) or old is not None:
+        return Admission()
+    return Admission(problems=tuple(_decision_problems(new, context)))
+
+
+def _decision_problems(new: Decision, context: AdmissionContext) -> Iterator[Problem]:
+    spec, target = new.spec, context.target
+    if spec.expires_at is not None and spec.expires_at <= context.now:
+        yield Problem(path="spec.expiresAt", message="has passed", value=spec.expires_at.isoformat())
+    needs_reason = spec.action in decisions.REASONED or (spec.action is Action.PROMOTE and spec.full)
+    if needs_reason and not spec.reason.strip():
+        yield Problem(path="spec.reason", message=f"{_named(spec.action, full=spec.full)} needs a reason")
+    if spec.action is Action.REVIEW and spec.review is None:
+        yield Problem(path="spec.review", message="a Review needs runId, component and verdict")
+    if spec.full and spec.action is not Action.PROMOTE:
+        yield Problem(path="spec.full", message="only of a Promote", value="true")
+    if target is None:
+        yield Problem(path="spec.target.name", message=f"no such {spec.target.kind}", value=spec.target.name)
+        return
+    if target.metadata.uid != spec.target.uid:
+        yield Problem(
+            path="spec.target.uid",
+            message=f"{spec.target.name} is another object now",
+            value=spec.target.uid,
+            allowed=target.metadata.uid,
+        )
+    elif isinstance(target, WorkflowRollout):
+        yield from _fitting(new, target)
+    else:
+        yield Problem(
+            path="spec.target.kind",
+            message="decisions are made about a rollout",
+            value=spec.target.kind,
+            allowed="WorkflowRollout",
+            hint="the workflow's status.rollout names it",
+        )
+
+
+def _named(action: Action, *, full: bool) -> str:
+    return f"a full {action}" if full else f"an {action}" if action is Action.OVERRIDE else f"a {action}"
+
+
+def _fitting(new: Decision, target: WorkflowRollout) -> Iterator[Problem]:
+    status = target.status or planning.initial_status(target)
+    mismatch = decisions.mismatch_of(target.spec, status, new)
+    if mismatch is not None:
+        yield Problem(
+            path="spec.expected",
+            message=mismatch,
+            allowed=f"candidate {target.spec.candidate.digest}, stage {status.stage}, attempt {status.attempt}",
+            hint="look again at the rollout and decide on what is there now",
+        )
+    planned = next((stage for stage in target.spec.stages if stage.name is status.stage), None)
+    is_author = new.spec.action is Action.APPROVE and new.spec.decided_by == target.spec.changed_by
+    if (
+        is_author
+        and planned is not None
+        and planned.approvals is not None
+        and not planned.approvals.allow_author
+    ):
+        yield Problem(
+            path="spec.decidedBy",
+            message="made the change and may not approve it",
+            value=new.spec.decided_by,
+            hint="ask somebody else, or set approvals.allowAuthor",
+        )
+    if status.state is State.DONE and new.spec.action not in AFTER_THE_END:
+        yield Problem(
+            path="spec.action",
+            message=f"{target.metadata.name} has ended {status.outcome}",
+            value=new.spec.action,
+            allowed=", ".join(sorted(AFTER_THE_END)),
+        )
+
+
+KINDS: Final[dict[str, Callable[[Resource | None, Resource, AdmissionContext], Admission]]] = {
+    "AgentWorkflow": _workflow,
+    "Decision": _decision,
+}

@@ -196,8 +196,10 @@ def _in_stage(situation: Situation) -> bool:
 
 def _abort(situation: Situation, _decision: Decision) -> Ruling:
     status = situation.status
+    if status.state is State.DONE and status.outcome in table.CANDIDATE_WINS:
+        return _refused(f"nothing to abort: it has ended {status.outcome}; undo takes a promotion back")
     if status.state is State.DONE:
-        return _refused(f"nothing to abort: already {status.outcome}")
+        return Ruling("Applied", f"all traffic is on stable already: {status.outcome}")
     if status.state is State.DRAINING and status.outcome not in table.CANDIDATE_WINS:
         return Ruling("Applied", f"already on the way to stable: {status.outcome}")
     return Ruling("Applied", "all traffic goes back to stable", Input.ABORT)

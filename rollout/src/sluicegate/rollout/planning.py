@@ -128,8 +128,12 @@ def plan_rollout(
     rollback: bool = False,
 ) -> WorkflowRollout:
     """The rollout from `stable` to `candidate`: its plan is fixed here, from the strategy as it is now."""
-    spec, body = workflow.spec, candidate.spec.body
-    strategy, sla = spec.rollout, body.contract.sla
+    passage = rollout_spec(
+        candidate.spec.body,
+        ref(stable),
+        ref(candidate),
+        plan=candidate.spec.body if rollback else workflow.spec,
+    )
     return WorkflowRollout(
         metadata=Metadata(
             name=f"{workflow.metadata.name}-{number}",
@@ -137,26 +141,40 @@ def plan_rollout(
             labels={"sluicegate.io/workflow": workflow.metadata.name},
             owner_references=(owner(workflow),),
         ),
-        spec=RolloutSpec(
-            workflow=workflow.metadata.name,
-            workflow_uid=workflow.metadata.uid or "",
-            stable=ref(stable),
-            candidate=ref(candidate),
-            salt=candidate.spec.digest,
-            stages=plan_stages(spec if not rollback else body),
-            error_budget=strategy.error_budget,
-            mirror_budget=strategy.mirror_budget,
-            outcome_window_seconds=strategy.outcome_window_seconds,
-            evaluation_interval_seconds=strategy.evaluation_interval_seconds,
-            latency_boundary_ms=sla.max_latency_ms,
-            expected_runs_per_hour=spec.expected_runs_per_hour,
-            has_reward=body.reward is not None,
-            rollback=rollback,
-            changed_by=candidate.spec.changed_by,
-            components=tuple(component.name for component in body.components),
-            workflow_generation=workflow.metadata.generation or 0,
-            rollback_window_seconds=strategy.rollback_window_seconds,
+        spec=passage.model_copy(
+            update={
+                "workflow": workflow.metadata.name,
+                "workflow_uid": workflow.metadata.uid or "",
+                "rollback": rollback,
+                "changed_by": candidate.spec.changed_by,
+                "workflow_generation": workflow.metadata.generation or 0,
+            }
         ),
+    )
+
+
+def rollout_spec(
+    body: WorkflowSpec, stable: RevisionRef, candidate: RevisionRef, *, plan: WorkflowSpec | None = None
+) -> RolloutSpec:
+    """The plan of a passage to `body`, by the strategy of `plan` (the wish as it is now; `body` when absent)."""
+    wish = plan or body
+    strategy = wish.rollout
+    return RolloutSpec(
+        workflow="workflow",
+        workflow_uid="",
+        stable=stable,
+        candidate=candidate,
+        salt=candidate.digest,
+        stages=plan_stages(wish),
+        error_budget=strategy.error_budget,
+        mirror_budget=strategy.mirror_budget,
+        outcome_window_seconds=strategy.outcome_window_seconds,
+        evaluation_interval_seconds=strategy.evaluation_interval_seconds,
+        latency_boundary_ms=body.contract.sla.max_latency_ms,
+        expected_runs_per_hour=wish.expected_runs_per_hour,
+        has_reward=body.reward is not None,
+        components=tuple(component.name for component in body.components),
+        rollback_window_seconds=strategy.rollback_window_seconds,
     )
 
 

@@ -1,0 +1,56 @@
+"""What the schema knows and this version, in this mode, cannot run: refused at admission, with what to use instead."""
+
+from collections.abc import Iterator
+
+from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.resources.workflow import Component, Endpoint, WorkflowSpec
+from sluicegate.rollout.model import Capabilities
+
+
+def unsupported(spec: WorkflowSpec, can: Capabilities) -> Iterator[Problem]:
+    """Every use of something that cannot be run."""
+    if spec.runtime not in can.runtimes:
+        yield _problem("spec.runtime", spec.runtime, can.runtimes, "runtime")
+    for index, component in enumerate(spec.components):
+        yield from _component(component, f"spec.components[{index}]", can)
+    for number, stage in enumerate(spec.rollout.stages):
+        for place, gate in enumerate(stage.gates or ()):
+            if gate.signal not in can.signals:
+                path = f"spec.rollout.stages[{number}].gates[{place}].signal"
+                yield _problem(path, gate.signal, can.signals, "signal")
+
+
+def _component(component: Component, path: str, can: Capabilities) -> Iterator[Problem]:
+    yield from _endpoint(component.endpoint, f"{path}.endpoint", can)
+    stub = component.mirror_stub
+    if stub is not None and stub.endpoint is not None:
+        yield from _endpoint(stub.endpoint, f"{path}.mirrorStub.endpoint", can)
+
+
+def _endpoint(endpoint: Endpoint, path: str, can: Capabilities) -> Iterator[Problem]:
+    if endpoint.protocol not in can.protocols:
+        yield _problem(f"{path}.protocol", endpoint.protocol, can.protocols, "protocol")
+    if endpoint.service_ref is not None and not can.services:
+        yield _absent(f"{path}.serviceRef", endpoint.service_ref, "use url")
+    prompt, credential = endpoint.prompt_ref, endpoint.credential_ref
+    if prompt is not None and prompt.config_map is not None and not can.config_maps:
+        yield _absent(f"{path}.promptRef.configMap", prompt.config_map, "write the prompt in endpoint.prompt")
+    if credential is not None and credential.secret_key_ref is not None and not can.secrets:
+        yield _absent(
+            f"{path}.credentialRef.secretKeyRef",
+            credential.secret_key_ref.name,
+            "use credentialRef.env, a variable of the gateway's environment",
+        )
+
+
+def _problem(path: str, value: str, allowed: frozenset[str], what: str) -> Problem:
+    return Problem(
+        path=path,
+        message=f"this {what} is not supported by this version in this mode",
+        value=str(value),
+        allowed=", ".join(sorted(str(item) for item in allowed)),
+    )
+
+
+def _absent(path: str, value: str, hint: str) -> Problem:
+    return Problem(path=path, message="needs a cluster, there is none in local mode", value=value, hint=hint)

@@ -1,0 +1,238 @@
+"""What a strategy will cost and whether it can be decided, before anything runs.
+
+The same planning, gates' thresholds and mixture as in a rollout; never gates of its own. The estimates assume a
+candidate as good as stable, with the rates that the contract declares; a better one needs fewer units.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sluicegate.contracts import verification
+from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.resources import AgentWorkflow
+from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage
+from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
+from sluicegate.observability.sequential import FRACTIONS
+from sluicegate.rollout import capabilities, phrases, planning
+from sluicegate.rollout.model import Capabilities
+
+_DEFAULT_BADNESS: Final = {
+    Signal.SUCCESS_RATE: 0.05,
+    Signal.P95_LATENCY: 0.05,
+    Signal.FALLBACK_RATE_MAX: 0.02,
+    Signal.CONTRACT_VIOLATIONS: 0.01,
+    Signal.DISAGREEMENT: 0.10,
+    Signal.REWARD: 0.10,
+}
+"""Assumed share of bad units where the contract promises nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateEstimate:
+    """One gate's part of the error budget, and the units it needs. needed None: it cannot be decided."""
+
+    name: str
+    signal: Signal
+    margin: float
+    abort_alpha: float
+    promote_alpha: float
+    required: bool
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageEstimate:
+    """A stage: units it needs, which gate asks for the most, and what that takes.
+
+    seconds: to the decision at the declared traffic, None without it. exposed_runs: runs of users that pass
+    meanwhile; candidate_runs: how many of them the candidate answers.
+    """
+
+    stage: Stage
+    share: float
+    min_runs: int
+    min_duration_seconds: int
+    max_duration_seconds: int
+    needed: int
+    binding: str
+    seconds: float | None
+    exposed_runs: int | None
+    candidate_runs: int
+    gates: tuple[GateEstimate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """All that can be said of a workflow without running it. seconds: `estimatedTimeToDecision` of the whole rollout."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...] = ()
+    stages: tuple[StageEstimate, ...] = ()
+    seconds: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """No problem; warnings are allowed."""
+        return not self.problems
+
+
+def lint(workflow: AgentWorkflow, can: Capabilities | None = None) -> LintReport:
+    """Verification, what this version can run, whether every gate can pass and fail, and the cost of each stage."""
+    spec = workflow.spec
+    found = (
+        *verification.verify(workflow),
+        *capabilities.unsupported(spec, can or Capabilities()),
+        *stage_problems(spec),
+    )
+    problems = tuple(dict.fromkeys(found))
+    stages = estimates(spec)
+    times = [stage.seconds for stage in stages if stage.seconds is not None]
+    return LintReport(
+        problems=problems,
+        warnings=warnings(spec),
+        stages=stages,
+        seconds=sum(times) if len(times) == len(stages) else None,
+    )
+
+
+def stage_problems(spec: WorkflowSpec) -> tuple[Problem, ...]:
+    """Gates that could never pass, which only the whole plan shows."""
+    return tuple(_stage_problems(spec))
+
+
+def _stage_problems(spec: WorkflowSpec) -> Iterator[Problem]:
+    planned = planning.plan_stages(spec)
+    places = {stage.name: number for number, stage in enumerate(spec.rollout.stages)}
+    measured = {gate.signal for stage in planned if stage.name is not Stage.FULL for gate in stage.gates}
+    for stage in planned:
+        path = f"spec.rollout.stages[{places[stage.name]}]" if stage.name in places else "spec.rollout"
+        for gate in stage.gates:
+            if gate.signal is Signal.DISAGREEMENT and stage.control_share.numerator == 0:
+                yield Problem(
+                    path=f"{path}.controlShare",
+                    message=f"gate {gate.name} of {stage.name} needs a second copy of stable as its noise floor",
+                    value="0",
+                    allowed="above 0",
+                    hint="set controlShare, or remove the gate",
+                )
+            if stage.name is Stage.FULL and gate.signal not in measured:
+                yield Problem(
+                    path=path,
+                    message=f"gate {gate.name} of Full compares {gate.signal} with stable's before Full, "
+                    "but no earlier stage measures it: it could never pass",
+                    value=gate.signal,
+                    allowed=", ".join(sorted(measured)) or "an earlier stage that is not skipped",
+                )
+        if not any(gate.required for gate in stage.gates):
+            yield Problem(
+                path=f"{path}.gates",
+                message=f"{stage.name} has no required gate: it could never be passed",
+                hint="remove gates to get the defaults",
+            )
+
+
+def warnings(spec: WorkflowSpec) -> tuple[str, ...]:
+    """What may be meant, and people should know."""
+    return tuple(_warnings(spec))
+
+
+def _warnings(spec: WorkflowSpec) -> Iterator[str]:
+    if spec.expected_runs_per_hour is None:
+        yield "spec.expectedRunsPerHour is not set: how long the stages take is not known before they run"
+    for stage in estimates(spec):
+        for gate in stage.gates:
+            if gate.required and gate.needed is None:
+                yield f"{stage.stage}: gate {gate.name} would not be decided at the declared rates (margin {gate.margin:g})"
+        if stage.seconds is not None and stage.seconds > stage.max_duration_seconds:
+            yield (
+                f"{stage.stage}: about {stage.needed} units ({stage.binding}) take "
+                f"{phrases.duration(stage.seconds)} at the declared traffic, the deadline is "
+                f"{phrases.duration(stage.max_duration_seconds)}: it would end inconclusive"
+            )
+
+
+def estimates(spec: WorkflowSpec) -> tuple[StageEstimate, ...]:
+    """Each planned stage's cost, with the split of the error budget."""
+    return tuple(_estimate(spec, stage) for stage in planning.plan_stages(spec))
+
+
+def _estimate(spec: WorkflowSpec, stage: PlannedStage) -> StageEstimate:
+    found = tuple(_gate(spec, stage, gate) for gate in stage.gates)
+    needs = {gate.name: gate.needed for gate in found if gate.required and gate.needed is not None}
+    binding = max(needs, key=lambda name: needs[name] or 0, default="minRuns")
+    needed = max(stage.min_runs, needs.get(binding) or 0)
+    share = stage.share.numerator / stage.share.denominator
+    rate = spec.expected_runs_per_hour
+    seconds = None
+    if rate is not None and share > 0.0:
+        sampling = 3600.0 * needed / (rate * share) + spec.rollout.outcome_window_seconds
+        seconds = max(sampling, float(stage.min_duration_seconds))
+    exposed = None if rate is None or seconds is None else round(rate * seconds / 3600.0)
+    mirrored = stage.name in MIRRORED_STAGES
+    return StageEstimate(
+        stage=stage.name,
+        share=share,
+        min_runs=stage.min_runs,
+        min_duration_seconds=stage.min_duration_seconds,
+        max_duration_seconds=stage.max_duration_seconds,
+        needed=needed,
+        binding=binding if needed > stage.min_runs else "minRuns",
+        seconds=seconds,
+        exposed_runs=exposed,
+        candidate_runs=0 if mirrored else (needed if exposed is None else round(exposed * share)),
+        gates=found,
+    )
+
+
+def _gate(spec: WorkflowSpec, stage: PlannedStage, gate: PlannedGate) -> GateEstimate:
+    margin, bad = float(gate.margin or 0), assumed_badness(spec, gate.signal)
+    alpha = float(gate.promote_alpha)
+    return GateEstimate(
+        name=gate.name,
+        signal=gate.signal,
+        margin=margin,
+        abort_alpha=float(gate.abort_alpha),
+        promote_alpha=alpha,
+        required=gate.required,
+        needed=units_needed(margin, bad, alpha, paired=stage.name is not Stage.FULL),
+    )
+
+
+def assumed_badness(spec: WorkflowSpec, signal: Signal) -> float:
+    """The share of bad units that the contract allows, else a default."""
+    sla = spec.contract.sla
+    declared = {
+        Signal.SUCCESS_RATE: None if sla.min_success_rate is None else 1.0 - float(sla.min_success_rate),
+        Signal.P95_LATENCY: 1.0 - float(sla.latency_quantile),
+        Signal.FALLBACK_RATE_MAX: None if sla.max_fallback_rate is None else float(sla.max_fallback_rate),
+    }.get(signal)
+    return _DEFAULT_BADNESS.get(signal, 0.1) if declared is None else declared
+
+
+def units_needed(margin: float, bad: float, alpha: float, *, paired: bool) -> int | None:
+    """Units until the mixture is expected to show "not worse by margin" for a candidate equal to stable.
+
+    Expected log growth of each stake of the mixture (observability.sequential.FRACTIONS); the best must earn
+    ln(1/α) and ln of the number of stakes. Paired: the difference of two independent outcomes with rate
+    `bad`; else one sample against `bad` + margin.
+    """
+    growth = max(_growth(fraction, margin, bad, paired=paired) for fraction in FRACTIONS)
+    if growth <= 0.0:
+        return None
+    return math.ceil((math.log(1.0 / alpha) + math.log(len(FRACTIONS))) / growth)
+
+
+def _growth(fraction: float, margin: float, bad: float, *, paired: bool) -> float:
+    if not paired:
+        threshold = min(bad + margin, 0.999)
+        stake = fraction / (1.0 - threshold)
+        return bad * math.log1p(stake * (threshold - 1.0)) + (1.0 - bad) * math.log1p(stake * threshold)
+    stake, differs = fraction / (1.0 - margin), bad * (1.0 - bad)
+    return (
+        (1.0 - 2.0 * differs) * math.log1p(stake * margin)
+        + differs * math.log1p(stake * (margin + 1.0))
+        + differs * math.log1p(stake * (margin - 1.0))
+    )
