@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -118,7 +119,9 @@ def streams(draw: st.DrawFn, stage: Stage, most: int = 60) -> list[Observation]:
     for _ in range(draw(st.integers(0, most))):
         sequence += draw(st.integers(1, 3))
         if stage in {Stage.CANARY, Stage.SHADOW}:
-            who = {arm: draw(st.one_of(st.none(), arms)) for arm in ("stable", "candidate", "control")}
+            who: dict[str, Any] = {
+                arm: draw(st.one_of(st.none(), arms)) for arm in ("stable", "candidate", "control")
+            }
         else:
             who = {draw(st.sampled_from(["stable", "stable", "candidate"])): draw(arms)}
         observations.append(unit(sequence, stage, dropped=draw(st.integers(0, 1)), **who))

@@ -40,7 +40,7 @@ def paired(success: tuple[float, float], shared: float, longest: int, sign: floa
 
 
 def bernoulli(rate: float, longest: int, sign: float = 1.0) -> Draw:
-    return lambda generator: sign * (generator.random((RUNS, longest)) < rate)
+    return lambda generator: sign * (generator.random((RUNS, longest)) < rate).astype(np.float64)
 
 
 def harm(sentence: str, draw: Draw, reference: str = "–", alpha: float = 0.05) -> Case:

@@ -63,7 +63,8 @@ def split_differences(
     """candidate - mean of stable, Bernoulli badness; rates = (candidate, stable) badness."""
     candidate = generator.random(shape) < rates[0]
     stable = generator.binomial(np.broadcast_to(sizes, shape), rates[1]) / sizes
-    return candidate - stable
+    difference: Array = candidate - stable
+    return difference
 
 
 def paired_differences(
@@ -73,4 +74,5 @@ def paired_differences(
     own = generator.random((2, *shape))
     request = generator.random(shape) < shared
     own[1] = np.where(request, own[0], own[1])
-    return (own[0] < rates[0]).astype(np.float64) - (own[1] < rates[1])
+    difference: Array = (own[0] < rates[0]).astype(np.float64) - (own[1] < rates[1])
+    return difference

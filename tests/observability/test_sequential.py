@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special
+from scipy import optimize, special  # type: ignore[import-untyped]
 
 from sluicegate.observability.sequential import (
     FRACTIONS,

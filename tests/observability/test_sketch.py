@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 
 import numpy as np
 import pytest
@@ -44,13 +43,12 @@ def test_quantiles_are_within_one_percent_of_the_order_statistic(name: str) -> N
 
 @given(
     st.lists(st.lists(st.floats(0.0, 1e7), max_size=20), max_size=6),
-    st.randoms(use_true_random=False),
+    st.data(),
 )
-def test_merging_in_any_order_equals_one_sketch(parts: list[list[float]], order: random.Random) -> None:
+def test_merging_in_any_order_equals_one_sketch(parts: list[list[float]], data: st.DataObject) -> None:
     whole = sketched([value for part in parts for value in part])
-    order.shuffle(parts)
     merged = Sketch()
-    for part in parts:
+    for part in data.draw(st.permutations(parts)):
         merged.merge(sketched(part))
     assert merged.to_json() == whole.to_json()
 

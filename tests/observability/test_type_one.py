@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from tests.observability import simulation as sim
 
@@ -38,7 +38,8 @@ def split(success: float, share: float) -> Draw:
 def rewards(generator: np.random.Generator, worse: float) -> sim.Array:
     """Same mean, other shape: stable Beta(8, 2), candidate all or nothing."""
     candidate = (generator.random((CHUNK, LOOKS)) < 0.8 - worse).astype(float)
-    return generator.beta(8.0, 2.0, (CHUNK, LOOKS)) - candidate
+    difference: sim.Array = generator.beta(8.0, 2.0, (CHUNK, LOOKS)) - candidate
+    return difference
 
 
 DESIGNS: dict[str, Draw] = {

@@ -4,7 +4,6 @@ One registry, given by the caller. Series of a workflow or revision that is gone
 MOST_REVISIONS revisions are kept (the least recently seen goes first), so that cardinality is bounded.
 """
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -26,6 +25,7 @@ _V = TypeVar("_V")
 MOST_REVISIONS: Final = 500
 MOST_PENDING: Final = 10_000
 OTHER: Final = "Other"
+_LARGEST: Final = 1e300
 _STRATEGIES: Final = frozenset({"Skip", "Value", "Component", "StableVersion", "Stub", "Fail"})
 _CALLED: Final = frozenset({StepOutcome.OK, StepOutcome.FALLBACK, StepOutcome.FAILED})
 
@@ -155,10 +155,10 @@ class GatewayMetrics:
             component = _text(step, "component")
             self._violations(ran, component, step, run)
             outcome = step.get("outcome")
-            if outcome not in _CALLED:
+            if not isinstance(outcome, str) or outcome not in _CALLED:
                 continue
             labels = (*ran, component, _text(step, "version"))
-            self._family(catalog.COMPONENT_CALLS).count(*labels, str(outcome))
+            self._family(catalog.COMPONENT_CALLS).count(*labels, outcome)
             seconds = _seconds(step.get("latency_ms"))
             self._family(catalog.COMPONENT_DURATION).observe(seconds, *labels, run=run)
             fallback = step.get("fallback")
@@ -285,7 +285,7 @@ def _exemplar(run: str | None) -> dict[str, str] | None:
 
 def _known(kind: type[Arm] | type[RunOutcome] | type[Failure], value: object) -> str:
     """The value when it is in the closed set, else Other."""
-    return str(value) if value in kind._value2member_map_ else OTHER
+    return value if isinstance(value, str) and value in kind._value2member_map_ else OTHER
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
@@ -297,7 +297,7 @@ def _number(value: object) -> float | None:
     """A finite number; true and false are none."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if abs(value) <= _LARGEST else None  # false for NaN
 
 
 def _seconds(milliseconds: object) -> float | None:

@@ -1,0 +1,294 @@
+"""The exporter, read back through Prometheus' own parser."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from sluicegate.contracts.evidence import SignalEvidence
+from sluicegate.contracts.stages import Outcome, Signal, State
+from sluicegate.observability import catalog, metrics
+from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics
+
+RUN_ID = "0198c0de-0000-7000-8000-000000000001"
+
+
+class Scraped:
+    """A registry as a scrape sees it."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+    def text(self) -> str:
+        return bytes(generate_latest(self.registry)).decode()  # type: ignore[no-untyped-call]
+
+    def samples(self, name: str) -> list[Sample]:
+        families = text_string_to_metric_families(self.text())  # type: ignore[no-untyped-call]
+        return [sample for family in families for sample in family.samples if sample.name == name]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Sum over the series that have these labels; None when there is none."""
+        found = [s.value for s in self.samples(name) if labels.items() <= s.labels.items()]
+        return sum(found) if found else None
+
+
+@pytest.fixture
+def scraped() -> Scraped:
+    return Scraped()
+
+
+@pytest.fixture
+def gateway(scraped: Scraped) -> GatewayMetrics:
+    return GatewayMetrics(scraped.registry)
+
+
+@pytest.fixture
+def control(scraped: Scraped) -> ControlMetrics:
+    return ControlMetrics(scraped.registry)
+
+
+def run(**changes: Any) -> dict[str, Any]:
+    return {
+        "t": "run",
+        "run_id": RUN_ID,
+        "arm": "stable",
+        "serving": True,
+        "namespace": "shop",
+        "workflow": "support-bot",
+        "revision": "support-bot-1",
+        "version": "1.0.0",
+        "latency_ms": 250.0,
+        "outcome": "Succeeded",
+        "rollout": "uid-1",
+        "steps": [],
+        "violations": [],
+        "reward": None,
+        **changes,
+    }
+
+
+def step(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "plan",
+        "component": "planner",
+        "version": "v1",
+        "outcome": "Ok",
+        "latency_ms": 40.0,
+        "fallback": None,
+        "violations": [],
+        **changes,
+    }
+
+
+def test_a_run_is_counted_with_its_latency_and_its_id_as_exemplar(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    gateway.entry(run())
+    gateway.entry(run(arm="candidate", serving=False, outcome="Failed", revision="support-bot-2"))
+    labels = {"namespace": "shop", "workflow": "support-bot"}
+    served = {**labels, "arm": "stable", "serving": "true", "outcome": "Succeeded"}
+    assert scraped.value("sluicegate_runs_total", **served, revision="support-bot-1") == 1
+    mirrored = {**labels, "arm": "candidate", "serving": "false", "outcome": "Failed"}
+    assert scraped.value("sluicegate_runs_total", **mirrored, revision="support-bot-2") == 1
+    assert scraped.value("sluicegate_run_duration_seconds_sum", arm="stable") == 0.25
+    exemplars = [s.exemplar for s in scraped.samples("sluicegate_run_duration_seconds_bucket") if s.exemplar]
+    assert {exemplar.labels["run_id"] for exemplar in exemplars} == {RUN_ID}
+
+
+def test_latencies_of_two_minutes_have_a_bucket(scraped: Scraped, gateway: GatewayMetrics) -> None:
+    gateway.entry(run(latency_ms=119_000.0))
+    assert scraped.value("sluicegate_run_duration_seconds_bucket", le="60.0") == 0
+    assert scraped.value("sluicegate_run_duration_seconds_bucket", le="120.0") == 1
+
+
+def test_steps_are_counted_by_component_and_skipped_ones_are_not(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    fallback = {"strategy": "Value", "reason": "Timeout", "forced": False}
+    steps = [
+        step(),
+        step(component="orders", outcome="Fallback", fallback=fallback),
+        step(component="writer", outcome="Fallback", fallback={**fallback, "forced": True}),
+        step(component="judge", outcome="Skipped"),
+    ]
+    gateway.entry(run(steps=steps))
+    assert scraped.value("sluicegate_component_calls_total", component="planner", outcome="Ok") == 1
+    assert scraped.value("sluicegate_component_calls_total", component="judge") is None
+    assert scraped.value("sluicegate_component_duration_seconds_count", component="orders", version="v1") == 1
+    used = scraped.samples("sluicegate_component_fallbacks_total")
+    assert [(s.labels["component"], s.labels["strategy"], s.labels["reason"], s.value) for s in used] == [
+        ("orders", "Value", "Timeout", 1)
+    ]
+
+
+def test_violations_are_counted_for_the_workflow_and_for_components(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    violation = {"code": "Enum", "path": "steps.plan.intent", "message": "x"}
+    gateway.entry(run(violations=[violation], steps=[step(violations=[violation, violation])]))
+    assert scraped.value("sluicegate_contract_violations_total", component="") == 1
+    assert scraped.value("sluicegate_contract_violations_total", component="planner") == 2
+
+
+def test_dropped_mirrors_are_counted_for_the_workflow_of_the_rollout(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    gateway.entry(run())
+    gateway.entry({"t": "obs", "key": ["uid-1", "Shadow", 1], "dropped": 2})
+    gateway.entry({"t": "obs", "key": ["uid-1", "Shadow", 1], "dropped": 0})
+    assert scraped.value("sluicegate_mirrors_dropped_total", workflow="support-bot") == 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "entries", "count"),
+    [
+        ("at once", [run(reward=0.8)], 1),
+        ("after the answer", [run(), {"t": "after", "run_id": RUN_ID, "arm": "stable", "reward": 0.8}], 1),
+        ("by the outcome call", [run(), {"t": "outcome", "run_id": RUN_ID, "reward": 0.8}], 1),
+        (
+            "twice counts once",
+            [
+                run(),
+                {"t": "after", "run_id": RUN_ID, "arm": "stable", "reward": 0.8},
+                {"t": "outcome", "run_id": RUN_ID, "reward": 0.1},
+            ],
+            1,
+        ),
+        (
+            "an outcome is the serving arm's",
+            [
+                run(arm="candidate", serving=False),
+                {"t": "outcome", "run_id": RUN_ID, "reward": 0.8},
+            ],
+            None,
+        ),
+        ("never", [run(), {"t": "after", "run_id": RUN_ID, "arm": "stable", "reward": None}], None),
+    ],
+)
+def test_a_reward_is_counted_when_it_comes(
+    scraped: Scraped, gateway: GatewayMetrics, sentence: str, entries: list[dict[str, Any]], count: int | None
+) -> None:
+    for entry in entries:
+        gateway.entry(entry)
+    assert scraped.value("sluicegate_run_reward_count") == count, sentence
+
+
+def test_steps_after_the_answer_are_counted(scraped: Scraped, gateway: GatewayMetrics) -> None:
+    gateway.entry(run())
+    gateway.entry({"t": "after", "run_id": RUN_ID, "arm": "stable", "steps": [step(component="judge")]})
+    assert scraped.value("sluicegate_component_calls_total", component="judge") == 1
+
+
+def test_a_forgotten_revision_leaves_no_series(scraped: Scraped, gateway: GatewayMetrics) -> None:
+    for revision in ("old", "new"):
+        gateway.entry(run(revision=revision, reward=0.5, steps=[step()], violations=[{"code": "Enum"}]))
+    gateway.forget("shop", "support-bot", "old")
+    text = scraped.text()
+    assert 'revision="old"' not in text
+    assert 'revision="new"' in text
+    gateway.forget_workflow("shop", "support-bot")
+    assert "support-bot" not in scraped.text()
+
+
+def test_the_number_of_revisions_is_bounded(
+    scraped: Scraped, gateway: GatewayMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MOST_REVISIONS", 3)
+    for number in (1, 2, 3, 1, 4, 1, 5):
+        gateway.entry(run(revision=f"r{number}"))
+    shown = {sample.labels["revision"] for sample in scraped.samples("sluicegate_runs_total")}
+    assert shown == {"r1", "r4", "r5"}  # the least recently seen went
+
+
+def test_words_outside_a_closed_set_become_other(scraped: Scraped, gateway: GatewayMetrics) -> None:
+    fallback = {"strategy": "Improvise", "reason": "user 42 said no", "forced": False}
+    gateway.entry(run(outcome="Exploded", steps=[step(outcome="Fallback", fallback=fallback)]))
+    assert scraped.value("sluicegate_runs_total", outcome="Other") == 1
+    assert scraped.value("sluicegate_component_fallbacks_total", strategy="Other", reason="Other") == 1
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=200)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(["run", "after", "obs", "outcome", "else"]), st.data())
+def test_no_entry_breaks_the_exporter(kind: str, data: st.DataObject) -> None:
+    scraped = Scraped()
+    gateway = GatewayMetrics(scraped.registry)
+    gateway.entry(run())
+    names = st.sampled_from([*run(), "key", "dropped"])
+    gateway.entry({**run(), **data.draw(st.dictionaries(names, json_values)), "t": kind})
+    assert scraped.text().endswith("# EOF\n")
+
+
+@pytest.mark.parametrize("latency", [math.nan, math.inf, -1.0, None, "fast", True])
+def test_a_latency_that_is_none_is_not_observed(
+    scraped: Scraped, gateway: GatewayMetrics, latency: Any
+) -> None:
+    gateway.entry(run(latency_ms=latency))
+    assert scraped.value("sluicegate_runs_total") == 1
+    assert scraped.value("sluicegate_run_duration_seconds_count") is None
+
+
+def test_the_stage_is_a_state_set(scraped: Scraped, control: ControlMetrics) -> None:
+    control.stage("shop", "support-bot", State.CANARY)
+    control.stage("shop", "support-bot", State.SHADOW)
+    on = [s.labels["stage"] for s in scraped.samples("sluicegate_rollout_stage") if s.value == 1]
+    assert on == ["Shadow"]
+    assert len(scraped.samples("sluicegate_rollout_stage")) == len(State)
+    control.stage("shop", "support-bot", None)
+    assert scraped.value("sluicegate_rollout_stage", workflow="support-bot") == 0
+
+
+def test_shares_outcomes_gates_queue_and_reconciles(scraped: Scraped, control: ControlMetrics) -> None:
+    control.declared_share("shop", "bot", 0.2)
+    control.observed_share("shop", "bot", 0.25)
+    control.ended("shop", "bot", Outcome.PROMOTED)
+    control.gate(
+        "shop",
+        "bot",
+        "success",
+        SignalEvidence(signal=Signal.SUCCESS_RATE, harm_log_e=-1.5, safe_log_e=2.5),
+    )
+    control.queued(3)
+    control.waited(0.02)
+    control.retried()
+    control.reconciled("WorkflowRollout", "Applied", 0.003)
+    share = "sluicegate_traffic_share"
+    assert scraped.value(share, target="candidate", source="Declared") == 0.2
+    assert scraped.value(share, target="stable", source="Observed") == 0.75
+    assert scraped.value("sluicegate_rollout_outcomes_total", outcome="Promoted") == 1
+    assert scraped.value("sluicegate_gate_log_e", gate="success", question="harm") == -1.5
+    assert scraped.value("sluicegate_gate_log_e", gate="success", question="safe") == 2.5
+    assert scraped.value("sluicegate_queue_depth") == 3
+    assert scraped.value("sluicegate_queue_wait_seconds_sum") == pytest.approx(0.02)
+    assert scraped.value("sluicegate_queue_retries_total") == 1
+    assert scraped.value("sluicegate_reconcile_seconds_count", kind="WorkflowRollout", outcome="Applied") == 1
+    control.forget_gates("shop", "bot")
+    assert scraped.value("sluicegate_gate_log_e") is None
+    assert scraped.value(share) is not None
+    control.forget("shop", "bot")
+    assert 'workflow="bot"' not in scraped.text()
+    assert scraped.value("sluicegate_queue_depth") == 3
+
+
+def test_both_exporters_share_one_registry_and_the_reference_names_every_metric(scraped: Scraped) -> None:
+    GatewayMetrics(scraped.registry)
+    ControlMetrics(scraped.registry)
+    reference = metrics.reference()
+    for item in (*catalog.GATEWAY, *catalog.CONTROL):
+        assert reference.count(f"| `{item.name}` |") == 1
+        assert not {"run_id", "unit", "session", "user"} & set(item.labels)
+    exported = {family.name for family in scraped.registry.collect()}
+    assert exported == {item.name.removesuffix("_total") for item in (*catalog.GATEWAY, *catalog.CONTROL)}
