@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sluicegate.contracts.evidence import Observation
 from sluicegate.contracts.runs import Arm, RunOutcome
-from sluicegate.lineage import entries
+from sluicegate.lineage import entries, segments
 from sluicegate.lineage.ingester import Ingester
 from sluicegate.lineage.spool import SpoolLimits, SpoolWriter
 from sluicegate.lineage.store import LineageStore
@@ -107,9 +108,11 @@ def ingest(
 def test_cutting_does_not_matter(
     story: list[tuple[str, int, int]], plan: list[tuple[int, str]], batch: int, step_bytes: int
 ) -> None:
+    """A step of 1 byte reads one line of each segment, so that closing has to wait for its moment."""
     lines = lines_of(story)
     reference = ingest(lines, [(1, "step")] * len(lines), batch=500, step_bytes=1 << 20)
-    found = ingest(lines, plan, batch=batch, step_bytes=step_bytes)
+    with mock.patch.object(segments, "_CHUNK", 64):
+        found = ingest(lines, plan, batch=batch, step_bytes=step_bytes)
     assert found == reference
     at_once = ingest(lines, [], batch=500, step_bytes=1 << 20)
     assert [replace(o, sequence=0) for o in at_once] == [replace(o, sequence=0) for o in reference]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from sluicegate.lineage import entries, spool
+from sluicegate.lineage import entries, segments, spool
 from sluicegate.lineage.ingester import DEAD_LETTERS, Ingester, Progress
 from sluicegate.lineage.spool import SpoolLimits, SpoolWriter
 from sluicegate.lineage.store import LineageStore
@@ -207,3 +207,51 @@ def test_a_writer_s_later_segment_waits_for_its_earlier_one(directory: Path, sto
     assert told == [f"run-{number:06d}" for number in range(1000)]
     writer.close()
     ingester.close()
+
+
+def test_reading_ahead_of_the_moment_closes_nothing_too_early(
+    directory: Path, store: LineageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second step reads a line that is younger than the moment it closes: the reward's window, which ends
+    between the two, comes first.
+    """
+    monkeypatch.setattr(segments, "_CHUNK", 64)
+    waiting = entries.encode_observation(observed("run-000000", 0, expects_reward=True, window_seconds=2.5))
+    writer = SpoolWriter(directory, "w0")
+    ingester = Ingester(directory, store, step_bytes=len(waiting) + len(obs(1)) + 10)
+    writer.append(waiting, obs(1), obs(2))
+    assert ingester.step(at(2)).entries == 2
+    writer.append(obs(3))
+    assert ingester.step(at(3)).entries == 2
+    assert units(store) == [1, 2]
+    ingester.step(at(3))
+    assert units(store) == [1, 2, 0, 3]
+    writer.close()
+    ingester.close()
+
+
+def test_a_kill_before_a_finished_segment_is_deleted_reads_nothing_again(
+    directory: Path, store: LineageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    writer = SpoolWriter(directory, "w0")
+    writer.append(obs(1), entries.encode_run(run()))
+    writer.close()
+    for point in ("unlink", "forget"):
+        ingester = Ingester(directory, store)
+        with monkeypatch.context() as patch:
+            patch.setattr(*((Path, "unlink") if point == "unlink" else (store, "forget_segments")), die)
+            with pytest.raises(Killed):
+                ingester.step(at(5))
+        ingester.close()
+    told: list[str] = []
+    last = Ingester(directory, store, lambda entry: told.append(entry["run_id"]))
+    assert last.step(at(6)) == Progress()
+    assert (told, store.positions(), store.counts().get("duplicates_total", 0)) == ([], {}, 0)
+    assert units(store) == [1]
+    last.close()
