@@ -2,13 +2,10 @@
 
 import asyncio
 import threading
-import warnings
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
-
-from aiohttp import web
 
 from sluicegate.contracts.errors import NotFound, Problem
 from sluicegate.contracts.resources.base import Resource
@@ -78,7 +75,6 @@ class ApiServer:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> "ApiServer":
-        warnings.filterwarnings("ignore", category=web.NotAppKeyWarning)  # until this test's end
         self._thread.start()
         self.call(self._start())
         return self

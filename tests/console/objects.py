@@ -185,7 +185,9 @@ def run_summary(run_id: str = "01957a00-0000-7000-8000-000000000001", **facts: A
         "latency_ms": 41.234,
         "outcome": "Succeeded",
         "reward": 0.8,
-        "fallbacks": [],
+        "fallback": False,
+        "violated": False,
+        "disagrees": False,
         **facts,
     }
 

@@ -120,7 +120,7 @@ def test_diff_says_that_a_strategy_alone_starts_no_rollout(
 ) -> None:
     cli("apply", "-f", write(tmp_path / "x.yaml", objects.workflow()))
     changed = objects.workflow()
-    changed["spec"]["expectedRunsPerHour"] = 10
+    changed["spec"]["expectedRunsPerHour"] = 100_000
     said = cli("diff", "-f", write(tmp_path / "x.yaml", changed))
     assert said.code == 1
     assert "# no rollout: nothing that a run depends on changes" in said.out

@@ -22,7 +22,7 @@ def test_list_shows_a_line_per_run(server: ApiServer, cli: Cli, noon: None, gold
     server.lineage.summaries = [
         objects.run_summary(),
         objects.run_summary(arm="candidate", serving=False, version="2.4.0", outcome="Failed", reward=None,
-                            latency_ms=12345.0, fallbacks=["orders"], error="Timeout"),
+                            latency_ms=12345.0, fallback=True, violated=True, error="Timeout"),
     ]  # fmt: skip
     golden("run-list", cli("run", "list").out)
     golden("run-list-wide", cli("run", "list", "-o", "wide").out)

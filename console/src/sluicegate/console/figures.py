@@ -14,8 +14,17 @@ def share(fraction: Mapping[str, Any] | None) -> str:
     """A fraction as percent: `5 %`, `0.1 %`."""
     if not fraction:
         return NONE
-    percent = Decimal(100) * int(fraction["numerator"]) / int(fraction.get("denominator", 100))
-    return f"{_short(percent)} %"
+    return percent(Decimal(int(fraction["numerator"])) / int(fraction.get("denominator", 100)))
+
+
+def percent(value: float | Decimal) -> str:
+    """A rate in percent: `5 %`."""
+    return f"{_short(Decimal(value) * 100)} %"
+
+
+def rate(signal: str, value: float | None) -> str:
+    """A number of a finding, as `gate_number` writes it."""
+    return gate_number({"signal": signal, "value": value}, "value")
 
 
 def gate_number(gate: Mapping[str, Any], arm: str) -> str:
@@ -32,8 +41,8 @@ def gate_number(gate: Mapping[str, Any], arm: str) -> str:
     if gate["signal"] in _PLAIN:
         return f"{value:.3f}"
     if gate["signal"] == Signal.P95_LATENCY:
-        return f"{value:,.0f} ms" if value > 1 else f"{_short(value * 100)} % slow"
-    return f"{_short(value * 100)} %"
+        return f"{value:,.0f} ms" if value > 1 else f"{percent(value)} slow"
+    return percent(value)
 
 
 def need(have: int, wanted: int | None) -> str:

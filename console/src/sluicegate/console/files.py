@@ -3,9 +3,12 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.contracts.errors import Problem, Refused
+
+if TYPE_CHECKING:
+    from sluicegate.contracts.documents import Document
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = Path("-")
@@ -16,17 +19,21 @@ def read(paths: Sequence[Path], *, recursive: bool = False) -> tuple[dict[str, A
 
     Raises Refused with the problems of all files; then nothing was sent.
     """
-    from sluicegate.contracts.parsing import parse
+    from sluicegate.contracts.parsing import located, parse
+    from sluicegate.contracts.resources import AgentWorkflow
+    from sluicegate.contracts.verification import verify
 
     problems: list[Problem] = []
     objects: list[dict[str, Any]] = []
-    for document in _documents(paths, problems, recursive=recursive):
+    for document in documents(paths, problems, recursive=recursive):
         try:
-            parse(document)
+            resource = parse(document)
         except Refused as error:
             problems += error.problems
-        else:
-            objects.append(document.data)
+            continue
+        found = verify(resource) if isinstance(resource, AgentWorkflow) else ()
+        problems += [located(problem, document.lines, document.source) for problem in found]
+        objects.append(document.data)
     if problems:
         raise Refused(tuple(problems))
     if not objects:
@@ -34,7 +41,8 @@ def read(paths: Sequence[Path], *, recursive: bool = False) -> tuple[dict[str, A
     return tuple(objects)
 
 
-def _documents(paths: Iterable[Path], problems: list[Problem], *, recursive: bool) -> Iterator[Any]:
+def documents(paths: Iterable[Path], problems: list[Problem], *, recursive: bool) -> "Iterator[Document]":
+    """The documents of all files; what cannot be read is added to `problems`."""
     from sluicegate.contracts.documents import load
 
     for path in paths:

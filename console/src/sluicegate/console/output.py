@@ -191,3 +191,15 @@ def diff_line(line: str) -> str:
     colours = {"+": _GREEN, "-": _RED, "@": _CYAN}
     code = colours.get(line[:1])
     return _styled(line, code) if code else line
+
+
+def camel(value: Any) -> Any:
+    """Keys in camelCase, as in every other JSON of ours."""
+    if isinstance(value, dict):
+        return {_camel_word(key): camel(item) for key, item in value.items()}
+    return [camel(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _camel_word(key: str) -> str:
+    first, *rest = key.split("_")
+    return first + "".join(part.capitalize() for part in rest)

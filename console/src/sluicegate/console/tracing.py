@@ -25,7 +25,7 @@ Document = Mapping[str, Any]
 
 def runs_table(runs: Sequence[Document], now: datetime, *, wide: bool = False) -> str:
     """One line per run and arm."""
-    heads = ["Run", "Arm", "Served", "Stage", "Version", "Outcome", "Latency", "Reward", "Fallbacks", "Age"]
+    heads = ["Run", "Arm", "Served", "Stage", "Version", "Outcome", "Latency", "Reward", "Notes", "Age"]
     heads += ["Workflow", "Revision", "Error"] if wide else []
     return output.table(heads, [_run_row(run, now, wide=wide) for run in runs])
 
@@ -40,7 +40,7 @@ def _run_row(run: Document, now: datetime, *, wide: bool) -> tuple[str, ...]:
         run["outcome"],
         ms(run.get("latency_ms")),
         NONE if run.get("reward") is None else f"{run['reward']:.2f}",
-        _fallback_names(run),
+        _notes(run),
         output.age(run.get("started_at"), now),
     )
     extra = (
@@ -51,16 +51,8 @@ def _run_row(run: Document, now: datetime, *, wide: bool) -> tuple[str, ...]:
     return (*row, *extra) if wide else row
 
 
-def _fallback_names(run: Document) -> str:
-    found = run.get("fallbacks")
-    if isinstance(found, int | bool):
-        return str(int(found)) if found else NONE
-    return (
-        ", ".join(
-            str(one.get("component", one)) if isinstance(one, Mapping) else str(one) for one in found or ()
-        )
-        or NONE
-    )
+def _notes(run: Document) -> str:
+    return ", ".join(name for name in ("fallback", "violated", "disagrees") if run.get(name)) or NONE
 
 
 def ms(value: Any) -> str:
