@@ -32,8 +32,8 @@ def reconcile_rollout(observed: RolloutObserved, now: datetime) -> Plan[RolloutS
     people = looks.with_people(seen, reading, observed, now)
     needs = looks.requirements(seen, reading.status, people, now)
     status = looks.hold(seen, reading.status, needs)
-    status = reporting.with_numbers(observed.rollout, status, seen, now)
     cause = _cause(observed, status, seen, needs, reading, now)
+    status = reporting.with_numbers(observed.rollout, status, seen, now)
     if cause is not None:
         status = _move(observed, status, seen, cause, reading, now)
         seen = replace(seen, planned=None, findings=())
@@ -102,8 +102,8 @@ def _because(seen: Survey, cause: Input, reading: Reading, observed: RolloutObse
     candidate = observed.rollout.spec.candidate.version
     said = {
         Input.PASS: "Pass: every required gate passed",
-        Input.SUPERSEDE: "Superseded: the workflow wishes another version now",
-        Input.EXPIRE: "Expired: every gate passed, the approvals did not come by the deadline",
+        Input.SUPERSEDE: "the workflow wishes another version now",
+        Input.EXPIRE: "every gate passed, the approvals did not come by the deadline",
         Input.START: f"Started {candidate}",
         Input.ROLLBACK: f"{candidate} comes back without stages",
     }
