@@ -2,14 +2,19 @@
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from sluicegate.contracts.errors import Problem, Refused
+
 DATA = Path(__file__).parent / "data"
 EXAMPLE = (DATA / "support-bot.yaml").read_text()
 """The design's own example of an AgentWorkflow; it must verify without a finding."""
+
+_EXAMPLE: dict[str, Any] = yaml.safe_load(EXAMPLE.replace("on: Job", "'on': Job"))
 
 MINIMAL: dict[str, Any] = {
     "apiVersion": "sluicegate.io/v1alpha1",
@@ -49,7 +54,7 @@ def component(name: str = "agent", **fields: Any) -> dict[str, Any]:
 
 def example(*edits: tuple[str, Any]) -> dict[str, Any]:
     """The example with values set at dotted paths (`components.0.sla`); an edit with `...` removes the field."""
-    data: dict[str, Any] = yaml.safe_load(EXAMPLE.replace("on: Job", "'on': Job"))
+    data = copy.deepcopy(_EXAMPLE)
     for path, value in edits:
         place: Any = data["spec"]
         *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
@@ -65,3 +70,12 @@ def example(*edits: tuple[str, Any]) -> dict[str, Any]:
 def as_file(data: dict[str, Any]) -> bytes:
     """As one writes it."""
     return json.dumps(data, indent=1).encode()
+
+
+def refusal(act: Callable[[], object]) -> tuple[Problem, ...]:
+    """The problems that `act` is refused with; none when it is not. Anything else that it raises goes through."""
+    try:
+        act()
+    except Refused as refused:
+        return refused.problems
+    return ()

@@ -364,6 +364,24 @@ def expect(problems: list[dict[str, Any]], path: str, words: str) -> None:
     )
 
 
+SLOW = {
+    "flow openers": "[" * 1_000_000,
+    "anchors": "".join(f"a{number}: &x{number} 1\n" for number in range(40_000)),
+    "document markers": "---\n" * 250_000,
+    "a quoted text of 1 MB": '"' + "x\\\n" * 340_000,
+    "folded lines": ">\n" + " x\n" * 340_000,
+    "comments": "#\n" * 500_000,
+    "question marks": "? " * 500_000,
+    "aliases of one anchor": "a: &a x\nb: [" + "*a," * 300_000 + "]",
+    "wide keys": "a: {" + ",".join(f"k{number}: 1" for number in range(60_000)) + "}",
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_megabyte_of_anything_does_not_hang(reader: Reader, name: str) -> None:
+    reader.problems(SLOW[name][: 1024 * 1024].encode())
+
+
 def test_reader_is_still_alive_and_accepts_the_example(reader: Reader) -> None:
     assert reader.problems(EXAMPLE.encode()) == []
 

@@ -116,7 +116,7 @@ def _syntax_problem(error: yaml.YAMLError, content: str, source: str) -> Problem
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
     column = f"column {mark.column + 1}" if mark else "the text"
     hint = "check indentation, quotes and brackets near this line"
-    if mark and "\t" in content.split("\n", mark.line + 1)[mark.line]:
+    if mark and "\t" in "".join(content.split("\n", mark.line + 1)[mark.line : mark.line + 1]):
         hint = "indent with spaces, not tabs"
     return Problem(
         path="",

@@ -260,7 +260,9 @@ def _rule(path: str, error: ErrorDetails, annotation: Any) -> Problem:
 
 
 def _other(path: str, error: ErrorDetails, _annotation: Any) -> Problem:
-    return Problem(path=path, message=error["msg"], value=shown(error["input"]), hint="see the schema of this kind")
+    return Problem(
+        path=path, message=error["msg"], value=shown(error["input"]), hint="see the schema of this kind"
+    )
 
 
 _EXPLAINERS: dict[str, Callable[[str, ErrorDetails, Any], Problem]] = {

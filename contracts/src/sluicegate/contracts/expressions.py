@@ -221,7 +221,10 @@ def _project(value: Any, needed: _Tree | None) -> Any:
 
 
 def _json(value: Any, text: str, depth: int = 0) -> Any:
-    """Plain JSON, or an error: CEL also has times, durations, bytes, types and maps with other keys."""
+    """Plain JSON, or an error: CEL also has times, durations, bytes, types and maps with other keys.
+
+    CEL's maps have no order of their own; here they have that of their keys.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -230,7 +233,7 @@ def _json(value: Any, text: str, depth: int = 0) -> Any:
         if isinstance(value, list):
             return [_json(item, text, depth + 1) for item in value]
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            return {key: _json(item, text, depth + 1) for key, item in value.items()}
+            return {key: _json(value[key], text, depth + 1) for key in sorted(value)}
     raise ExpressionError(
         f"{text}: gives {_type_name(value)}, which is not JSON",
         hint="convert it, for instance with string(…)",

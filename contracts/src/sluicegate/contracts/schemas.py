@@ -23,6 +23,13 @@ ANY = "*"
 Schema = dict[str, Any] | bool
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DIALECTS = (
+    _DIALECT,
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema",
+    "http://json-schema.org/draft-06/schema",
+    "http://json-schema.org/draft-04/schema",
+)
 _PATTERNS = jsonschema_rs.RegexOptions()
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
@@ -137,16 +144,17 @@ def _meta_schema(dialect: str) -> Any:
 
 def _broken_rules(schema: dict[str, Any], path: str) -> Iterable[Problem]:
     dialect = schema.get("$schema", _DIALECT)
-    try:
-        errors = list(_meta_schema(dialect if isinstance(dialect, str) else _DIALECT).iter_errors(schema))
-    except (ValueError, jsonschema_rs.ReferencingError):
+    if not isinstance(dialect, str) or dialect.rstrip("#") not in _DIALECTS:
         yield Problem(
-            path=child(path, "$schema"), message="unknown JSON Schema dialect", value=shown(dialect),
-            allowed=_DIALECT, hint="remove $schema",
-        )  # fmt: skip
+            path=child(path, "$schema"),
+            message="unknown JSON Schema dialect",
+            value=shown(dialect),
+            allowed=", ".join(_DIALECTS),
+            hint="remove $schema",
+        )
         return
     seen = set()
-    for error in errors:
+    for error in _meta_schema(dialect).iter_errors(schema):
         where = join(path, error.instance_path)
         if where not in seen:
             seen.add(where)
@@ -192,13 +200,19 @@ def _compile_problem(error: Exception, schema: Schema, path: str) -> Problem:
                 allowed="#/$defs/<name>", hint=hint,
             )  # fmt: skip
     return Problem(
-        path=join(path, place), message=f"is not a usable JSON Schema: {message}", hint="simplify the schema"
+        path=join(path, place),
+        message=f"is not a usable JSON Schema: {message}",
+        value=shown(_at(schema, place)),
+        hint="simplify the schema",
     )
 
 
 def _at(schema: Any, place: list[str | int]) -> Any:
     for key in place:
-        schema = schema[key]
+        try:
+            schema = schema[key]
+        except (KeyError, IndexError, TypeError):
+            break
     return schema
 
 
