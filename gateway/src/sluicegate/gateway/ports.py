@@ -6,6 +6,7 @@ from typing import Protocol
 from sluicegate.contracts.runs import Failure
 
 MAX_ANSWER_BYTES = 4 << 20
+CANNOT_BE_MADE = "the request cannot be made: its URL or one of its headers is malformed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class RunService:
         has_after = bool(state.program.after_steps) and state.failure is None
         record = record_of(frame, state)
         lines = [self._encoded(record, state.program)]
-        if not has_after and not frame.assignment.mirrored:
+        if frame.assignment.observed and not has_after and not frame.assignment.mirrored:
             lines += self._observation(frame, state, {state.arm: arm_facts(state)})
         self.spool.append(*lines)
         if not has_after and not frame.assignment.mirrored:

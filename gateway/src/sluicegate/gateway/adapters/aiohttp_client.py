@@ -3,7 +3,7 @@
 import aiohttp
 
 from sluicegate.contracts.runs import Failure
-from sluicegate.gateway.ports import MAX_ANSWER_BYTES, HttpAnswer, TransportError
+from sluicegate.gateway.ports import CANNOT_BE_MADE, MAX_ANSWER_BYTES, HttpAnswer, TransportError
 
 
 class AiohttpClient:
@@ -35,7 +35,7 @@ class AiohttpClient:
         except TimeoutError as error:
             raise TransportError(Failure.TIMEOUT, f"no answer within {seconds * 1000:.0f} ms") from error
         except (aiohttp.InvalidURL, ValueError) as error:
-            raise TransportError(Failure.FAULT, f"the request cannot be made: {error}") from error
+            raise TransportError(Failure.FAULT, CANNOT_BE_MADE) from error
         except aiohttp.ClientError as error:
             raise TransportError(Failure.UNAVAILABLE, str(error) or type(error).__name__) from error
         return answer

@@ -1,18 +1,17 @@
 """The HTTP client of the hot path: pyreqwest, about twice as fast per core as aiohttp."""
 
+import time
 from datetime import timedelta
 
 from pyreqwest.client import ClientBuilder
 from pyreqwest.exceptions import (
-    BuilderError,
     ConnectError,
-    ConnectTimeoutError,
     PyreqwestError,
     RequestTimeoutError,
 )
 
 from sluicegate.contracts.runs import Failure
-from sluicegate.gateway.ports import MAX_ANSWER_BYTES, HttpAnswer, TransportError
+from sluicegate.gateway.ports import CANNOT_BE_MADE, MAX_ANSWER_BYTES, HttpAnswer, TransportError
 
 _CONNECT = timedelta(seconds=10)
 
@@ -34,7 +33,7 @@ class ReqwestClient:
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, seconds: float) -> HttpAnswer:
         """The answer within `seconds` in all, whatever its status. Raises TransportError."""
-        limit = self._max_bytes
+        limit, begun = self._max_bytes, time.perf_counter()
         try:
             request = self._client.post(url).headers(headers).body_bytes(body)
             async with request.timeout(timedelta(seconds=seconds)).build_streamed() as response:
@@ -46,14 +45,15 @@ class ReqwestClient:
                     response.get_header("server-timing"),
                     response.get_header("retry-after"),
                 )
-        except ConnectTimeoutError as error:
-            raise TransportError(Failure.UNAVAILABLE, "no connection in time") from error
         except RequestTimeoutError as error:
+            # The library calls every timeout a connect timeout; the clock tells which it was.
+            if time.perf_counter() - begun < seconds * 0.99:
+                raise TransportError(Failure.UNAVAILABLE, "no connection in time") from error
             raise TransportError(Failure.TIMEOUT, f"no answer within {seconds * 1000:.0f} ms") from error
         except ConnectError as error:
             raise TransportError(Failure.UNAVAILABLE, _cause(error)) from error
-        except BuilderError as error:
-            raise TransportError(Failure.FAULT, f"the request cannot be made: {_cause(error)}") from error
+        except ValueError as error:  # also BuilderError; its text may quote a header's value
+            raise TransportError(Failure.FAULT, CANNOT_BE_MADE) from error
         except PyreqwestError as error:
             raise TransportError(Failure.UNAVAILABLE, _cause(error)) from error
         if len(answer.body) > limit:
