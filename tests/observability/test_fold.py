@@ -336,6 +336,12 @@ def test_witnesses_are_the_five_newest_runs_in_which_the_candidate_was_worse() -
     assert item.witnesses == ("run-11", "run-13", "run-15", "run-17", "run-19")
 
 
+def test_witnesses_against_a_baseline_are_the_runs_below_it() -> None:
+    observations = [unit(i, Stage.FULL, candidate=bad() if i == 7 else good()) for i in range(1, 20)]
+    (item,) = evidence_of(observations, Stage.FULL, BASELINES).of(Signal.SUCCESS_RATE)
+    assert item.witnesses == ("run-7",)
+
+
 def test_both_arms_failing_the_same_request_is_no_witness() -> None:
     (item,) = evidence_of([unit(1, stable=bad(), candidate=bad())]).of(Signal.SUCCESS_RATE)
     assert item.witnesses == ()
@@ -372,6 +378,16 @@ def test_kinds_beyond_the_bound_are_counted() -> None:
     evidence = evidence_of(observations)
     assert len(evidence.unseen_violations) == 64
     assert evidence.unseen_overflow == 36
+
+
+def test_when_stable_shows_too_many_kinds_to_remember_new_ones_are_only_counted() -> None:
+    known = tuple(f"Type output.field{i}" for i in range(300))  # the first 256 by name: field99 is beyond
+    observations = [
+        unit(1, stable=good(violations=known), candidate=good()),
+        unit(2, stable=good(), candidate=good(), kinds=(known[3], known[99])),
+    ]
+    evidence = evidence_of(observations)
+    assert (evidence.unseen_violations, evidence.unseen_overflow) == ({}, 1)
 
 
 def test_state_stays_small_whatever_comes() -> None:

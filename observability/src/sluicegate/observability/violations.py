@@ -29,7 +29,7 @@ class UnseenViolations:
 
     def add(self, observation: Observation) -> None:
         """Note the kinds of one unit; a unit counts once for a kind."""
-        for kind in _kinds(observation.stable) | _kinds(observation.control):
+        for kind in sorted(_kinds(observation.stable) | _kinds(observation.control)):
             self._learn(kind)
         run = observation.runs[0] if observation.runs else observation.unit
         for kind in sorted(_kinds(observation.candidate) - self._known):
