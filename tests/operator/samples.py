@@ -43,3 +43,55 @@ def owned(name: str, owner: Json, **metadata: Any) -> Json:
     """A component that belongs to `owner`."""
     reference = {"kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
     return component(name, ownerReferences=[reference], **metadata)
+
+
+_STAGES = ("Canary", "Shadow", "Controlled", "Full")
+
+
+def staged(
+    version: str,
+    url: str,
+    *,
+    needs: dict[str, int] | None = None,
+    name: str = "echo",
+    namespace: str = "default",
+) -> Json:
+    """A workflow whose stages need 20 runs and one gate each; `needs`: other numbers, by stage."""
+    made = workflow(name, namespace=namespace, version=version, url=f"{url}/{version}")
+    gates = [{"name": "success", "signal": "WorkflowSuccessRate", "margin": "0.4"}]
+    made["spec"]["rollout"] = {
+        "evaluationIntervalSeconds": 1,
+        "outcomeWindowSeconds": 0,
+        "stages": [
+            {
+                "name": stage,
+                "share": {"numerator": 1, "denominator": 1},
+                "minRuns": (needs or {}).get(stage, 20),
+                "minDurationSeconds": 0,
+                "gates": gates,
+            }
+            for stage in _STAGES
+        ],
+    }
+    return made
+
+
+def decision(name: str, action: str, rollout: Json, **spec: Any) -> Json:
+    """A person's act on a rollout as it stands."""
+    status = rollout["status"]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Decision",
+        "metadata": {"name": name, "namespace": rollout["metadata"]["namespace"]},
+        "spec": {
+            "action": action,
+            "target": {"name": rollout["metadata"]["name"], "uid": rollout["metadata"]["uid"]},
+            "expected": {
+                "candidate": rollout["spec"]["candidate"]["digest"],
+                "stage": status["stage"],
+                "attempt": status["attempt"],
+            },
+            "reason": "a test",
+            **spec,
+        },
+    }

@@ -110,7 +110,8 @@ def _told(error: BaseException) -> int:
         raise error
     for one in found:
         sys.stderr.write(f"error: {one}\n")
-        log.error("up_failed", error=str(one))
+        if structlog.is_configured():  # else the folder, and with it the log, is another's
+            log.error("up_failed", error=str(one))
     return max(getattr(one, "exit_code", Unavailable.exit_code) for one in found)
 
 
