@@ -46,7 +46,7 @@ class ComponentServer:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
-        body = orjson.loads(raw) if raw else None
+        body: Any = orjson.loads(raw) if raw else None
         self.calls.append(Call(request.path, {k.lower(): v for k, v in request.headers.items()}, body))
         found = self.answer(body)
         if isinstance(found, Awaitable):
