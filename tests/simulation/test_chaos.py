@@ -1,6 +1,7 @@
 """Rollouts under stale reads, conflicts and crashes: the invariants hold after each step and everything ends."""
 
 import itertools
+from datetime import timedelta
 
 import pytest
 from tests.rollout.samples import SHORT, workflow_spec
@@ -10,7 +11,6 @@ from tests.simulation.world import Chaos
 from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.stages import Action, Outcome, State
 from sluicegate.rollout import table
-from sluicegate.rollout.rollouts import reconcile_rollout
 
 HOSTILE = Chaos(stale=0.3, conflict=0.2, crash=0.1)
 CALM = Chaos()
@@ -42,7 +42,7 @@ def step(world: WatchedWorld) -> None:
     pick = world.random
     what = pick.randint(0, 5)
     if what == 0:
-        world.now += (world.now - world.now) if pick.random() < 0.2 else timedelta_of(pick.choice([1, 10, 60]))
+        world.now += seconds_of(pick.choice([0, 1, 10, 60]))
     elif what == 1:
         world.sync(pick.choice(world.gateways))
     elif what == 2:
@@ -54,9 +54,7 @@ def step(world: WatchedWorld) -> None:
     world.check()
 
 
-def timedelta_of(seconds: int):
-    from datetime import timedelta
-
+def seconds_of(seconds: int):
     return timedelta(seconds=seconds)
 
 
@@ -79,7 +77,7 @@ def _rests(item: WorkflowRollout) -> bool:
     return status is not None and (status.state is State.DONE or status.held or status.paused)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_invariants_hold_in_a_storm_and_everything_comes_to_rest(seed: int) -> None:
     world = WatchedWorld(seed=seed, chaos=HOSTILE, bad=frozenset({"3.0.0", "5.0.0"}))
     world.apply(spec("1.0.0"))
@@ -135,7 +133,7 @@ def test_twenty_restarts_in_a_stage_leave_stage_attempt_and_start(state: State) 
     world.apply(spec("1.0.0"))
     world.run(3)
     world.apply(spec("2.0.0"))
-    for _ in range(60):
+    for _ in range(40):
         world.tick()
         held = world.get(WorkflowRollout, "bot-1")
         if held is not None and held.status is not None and held.status.state is state:
@@ -176,7 +174,7 @@ def test_a_gateway_that_is_cut_off_leaves_the_candidate_when_its_lease_ends() ->
         world.tick()
     world.tick()
     assert world.users_on_candidate() == {"2.0.0"}
-    world.now += timedelta_of(61)  # nobody renews
+    world.now += seconds_of(61)  # nobody renews
     assert world.users_on_candidate() == set()
 
 
@@ -196,4 +194,3 @@ def test_a_running_rollout_renews_its_lease_without_a_new_plan() -> None:
         assert gateway.plan.lease_until > world.now
     assert world.plans[-1].version == version  # type: ignore[union-attr]
     assert world.writes - writes < 40  # numbers move; at most one write in a minute
-    assert reconcile_rollout is not None

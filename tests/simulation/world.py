@@ -239,8 +239,8 @@ class World:
                     self.create(resource)
                 case Delete(ref):
                     self.delete(ref.kind, ref.name)
-        self._may_crash()
         if plan.status != held.status:
+            self._may_crash()
             self._write_status(held, plan.status)
         for act in plan.after():
             self._may_crash()

@@ -8,7 +8,7 @@ from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Stage, State, Verdict
-from sluicegate.rollout import decisions, gates, phrases, planning, table, transitions, verdicts
+from sluicegate.rollout import decisions, gates, phrases, planning, revisions, table, transitions, verdicts
 from sluicegate.rollout.approvals import Standing
 from sluicegate.rollout.model import RolloutObserved
 from sluicegate.rollout.table import Input
@@ -197,7 +197,7 @@ def inputs(
 ) -> frozenset[Input]:
     """Everything that arose in this look, but for the people's acts."""
     found = set()
-    if not seen.bearings.is_wanted:
+    if not seen.bearings.is_wanted or _is_passed_over(observed, status):
         found.add(Input.SUPERSEDE)
     if status.state is State.PENDING:
         found |= _pending(observed, status, seen.bearings)
@@ -206,6 +206,17 @@ def inputs(
     elif status.state in table.STAGES:
         found |= _staged(status, seen, needs, now)
     return frozenset(found)
+
+
+def _is_passed_over(observed: RolloutObserved, status: RolloutStatus) -> bool:
+    """Tried again at the same time as a newer rollout started, or stable moved on before its turn came."""
+    workflow = observed.workflow
+    if status.state is not State.PENDING or workflow is None or workflow.status is None:
+        return False
+    followed = workflow.status.rollout
+    if followed is None:
+        return status.attempt > 1 and workflow.status.stable_revision != observed.rollout.spec.stable.name
+    return revisions.number_in(followed) > revisions.number_of(observed.rollout)
 
 
 def _pending(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings) -> set[Input]:

@@ -76,7 +76,12 @@ def rollout_named(found: Iterable[WorkflowRollout], name: str | None) -> Workflo
 
 def number_of(rollout: WorkflowRollout) -> int:
     """The number at the end of a rollout's name; 0 without one."""
-    tail = rollout.metadata.name.rpartition("-")[2]
+    return number_in(rollout.metadata.name)
+
+
+def number_in(name: str) -> int:
+    """The number at the end of a name; 0 without one."""
+    tail = name.rpartition("-")[2]
     return int(tail) if tail.isdecimal() else 0
 
 
