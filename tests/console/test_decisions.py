@@ -153,6 +153,15 @@ def test_review_without_a_run_lists_what_waits(server: ApiServer, cli: Cli) -> N
     assert server.lineage.asked[-1][0]["rollout"] == uid
 
 
+@pytest.mark.parametrize("action", ["promote", "approve"])
+def test_before_the_first_stage_there_is_nothing_to_leave(server: ApiServer, cli: Cli, action: str) -> None:
+    server.put(objects.rollout(state="Pending", stage=None))
+    said = cli(action, "support-bot")
+    assert said.code == 2
+    assert "not entered a stage yet" in said.err
+    assert server.listing("Decision") == ()
+
+
 def test_a_workflow_without_a_rollout_has_nothing_to_decide(server: ApiServer, cli: Cli) -> None:
     server.put(objects.workflow("quiet"))
     said = cli("abort", "quiet")

@@ -24,6 +24,7 @@ ABORTED: Json = {
     "message": "gate fallback failed",
     "endedAt": "2026-03-01T12:00:00Z",
 }
+ARRIVED = {Outcome.PROMOTED, Outcome.FAST_PROMOTED, Outcome.FAST_ROLLED_BACK}
 PROMOTED: Json = {"state": "Done", "phase": "Healthy", "outcome": "Promoted", "stage": "Full", "gates": []}
 
 
@@ -75,6 +76,32 @@ def test_the_view(sentence: str, rollout: Json, words: list[str]) -> None:
     shown = text_of(rollout, objects.running_workflow())
     for word in words:
         assert word in shown, sentence
+
+
+def test_an_undo_passes_no_stage_and_fails_none() -> None:
+    shown = text_of(
+        objects.rollout(state="Done", outcome="FastRolledBack", stage=None), objects.running_workflow()
+    )
+    assert "│ Canary ▸ Shadow ▸ Controlled ▸ Full " in shown
+
+
+def test_a_finding_repeats_its_numbers_only_when_it_failed() -> None:
+    message = "candidate 90 % of 50 units, stable 97 %: worse (e = 400)"
+    gates = [
+        objects.gate(verdict, "WorkflowSuccessRate", verdict, message=message) for verdict in ("Wait", "Fail")
+    ]
+    wait, fail = (row for row in text_of(objects.rollout(gates=gates), {**objects.running_workflow()}).splitlines()
+                  if "worse" in row)  # fmt: skip
+    assert "97 %: worse" not in wait
+    assert message in fail
+
+
+def test_the_summary_says_a_sentence_once() -> None:
+    failed = objects.gate("success", "WorkflowSuccessRate", "Fail", message="much worse")
+    rollout = objects.rollout(**ABORTED | {"message": "Fail of gate success: much worse", "gates": [failed]})
+    text = live.summary(live.Snapshot(workflow=objects.running_workflow(), rollout=rollout))
+    assert text.count("much worse") == 1
+    assert "✘ success: candidate 98.1 %, stable 97.4 %, n 412" in text
 
 
 def test_every_verdict_has_a_mark_and_a_style() -> None:
@@ -193,7 +220,7 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_never_ran_is_not(
 
 @pytest.mark.parametrize(
     ("outcome", "code"),
-    [(one, 0 if one in {Outcome.PROMOTED, Outcome.FAST_PROMOTED} else 7) for one in Outcome],
+    [(one, 0 if one in ARRIVED else 7) for one in Outcome],
 )
 def test_the_exit_code_says_how_it_ended(server: ApiServer, cli: Cli, outcome: Outcome, code: int) -> None:
     server.put(objects.running_workflow())

@@ -12,6 +12,7 @@ from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.contracts.stages import Action
 
 USED_SECONDS = 15.0
+NEEDS_STAGE = frozenset({Action.PROMOTE, Action.APPROVE, Action.OVERRIDE, Action.REVIEW})
 
 _ERRORS: dict[str, type[SluicegateError]] = {"Expired": Conflict}
 
@@ -80,6 +81,12 @@ def decide(client: Client, target: Target, act: Act, *, wait: float = USED_SECON
         raise Refused(
             (Problem(path=name, message=f"there is no rollout to {act.action.lower()}", hint=hint),)
         )
+    if act.action in NEEDS_STAGE and not (rollout.get("status") or {}).get("stage"):
+        path, text = (
+            rollout["metadata"]["name"],
+            f"it has not entered a stage yet, nothing to {act.action.lower()}",
+        )
+        raise Refused((Problem(path=path, message=text, hint=f"sluicegate rollout status {path} -w"),))
     decision = client.create(DECISIONS, document(act, rollout))
     namespace, name = rollout["metadata"]["namespace"], rollout["metadata"]["name"]
     latest: list[Object] = [rollout]

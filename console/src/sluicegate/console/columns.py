@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sluicegate.console import exits
 from sluicegate.console.client import ROLLOUTS, Client, Object
 from sluicegate.console.figures import need, share
 from sluicegate.console.output import NONE, age, moment, span
-from sluicegate.contracts.stages import Outcome
 
-_CANDIDATE_WINS = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED, Outcome.FAST_ROLLED_BACK})
 _ORDER = {verdict: rank for rank, verdict in enumerate(("Fail", "Error", "Inconclusive", "Wait", "Pass"))}
 
 
@@ -130,7 +129,7 @@ def _stable(row: Row) -> Any:
     """The version that serves: the rollout says it, else the wish itself is stable."""
     if row.rollout is None:
         return row.spec.get("version") if row.status.get("stableRevision") else None
-    won = row.passage.get("outcome") in _CANDIDATE_WINS
+    won = row.passage.get("outcome") in exits.ARRIVED
     return row.rollout["spec"]["candidate" if won else "stable"]["version"]
 
 

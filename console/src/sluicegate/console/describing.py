@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.console import output
 from sluicegate.console.client import Object
-from sluicegate.console.figures import gate_number, need, share
+from sluicegate.console.figures import gate_number, need, share, significant
 from sluicegate.console.output import NONE, age
 
 _INDENT = "  "
@@ -179,11 +179,12 @@ def plan_table(stages: Sequence[Mapping[str, Any]]) -> str:
             output.span(stage["minDurationSeconds"]),
             output.span(stage["maxDurationSeconds"]),
             ", ".join(_planned(gate) for gate in stage["gates"]),
+            ", ".join(dict.fromkeys(significant(gate["abortAlpha"]) for gate in stage["gates"])),
             str((stage.get("approvals") or {}).get("required", 0)),
         )
         for stage in stages
     ]
-    heads = ("Stage", "Share", "Min-runs", "At-least", "At-most", "Gates", "Approvals")
+    heads = ("Stage", "Share", "Min-runs", "At-least", "At-most", "Gates", "Alpha-abort", "Approvals")
     return output.table(heads, rows) if rows else ""
 
 
@@ -193,14 +194,14 @@ def history_table(history: Sequence[Mapping[str, Any]], now: datetime) -> str:
         (
             record["stage"],
             str(record["attempt"]),
-            record["leftBy"],
             f"{age(record['endedAt'], now)} ago",
             _lasted(record),
             ", ".join(f"{gate['name']}={gate['verdict']}" for gate in record.get("gates", ())) or NONE,
+            record["leftBy"],
         )
         for record in history
     ]
-    return output.table(("Stage", "Attempt", "Left-by", "When", "Lasted", "Gates"), rows) if rows else ""
+    return output.table(("Stage", "Attempt", "When", "Lasted", "Gates", "Left-by"), rows) if rows else ""
 
 
 def decisions_table(decisions: Sequence[Mapping[str, Any]], now: datetime) -> str:
@@ -246,8 +247,7 @@ def _times(event: Mapping[str, Any], now: datetime) -> str:
 
 
 def _planned(gate: Mapping[str, Any]) -> str:
-    margin = f" ±{gate['margin']}" if gate.get("margin") else ""
-    return f"{gate['name']}{margin} (α {gate['abortAlpha']})"
+    return f"{gate['name']} ±{gate['margin']}" if gate.get("margin") else str(gate["name"])
 
 
 def _lasted(record: Mapping[str, Any]) -> str:

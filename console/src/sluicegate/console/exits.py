@@ -16,21 +16,22 @@ TIMEOUT = 8
 INTERRUPTED = 130
 
 MEANINGS: dict[int, str] = {
-    OK: "Done. `rollout status -w`, `wait`: the rollout was promoted (or what was waited for is true). `diff`: no difference.",
+    OK: "Done. `rollout status`, `wait`: the rollout ended Promoted, FastPromoted or (after an undo) FastRolledBack, the workflow is Healthy, or what was waited for is true. `diff`: no difference.",
     ERROR: "Something unexpected failed; `--debug` shows where. `diff`: there is a difference.",
     REFUSED: "The command line, a file or the act is wrong; every problem is listed and nothing was changed.",
     NOT_FOUND: "No such object, run or file.",
     FORBIDDEN: "The caller may not do this.",
     CONFLICT: "The object changed meanwhile, exists already, or the decision was made for another candidate, stage or attempt.",
     UNAVAILABLE: "`sluicegate up` does not answer; may be tried again.",
-    ENDED_OTHERWISE: "The rollout ended, but not by promotion: Aborted, Rejected, Superseded, Expired, RolledBack or FastRolledBack.",
+    ENDED_OTHERWISE: "The rollout ended, without its candidate: Aborted, Rejected, Superseded, Expired or RolledBack.",
     TIMEOUT: "The time given by `--timeout` is over; the rollout goes on.",
     INTERRUPTED: "Stopped by Ctrl-C; what runs in `sluicegate up` goes on.",
 }
 
-PROMOTED = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED})
+ARRIVED = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED, Outcome.FAST_ROLLED_BACK})
+"""The rollout did what it was made for: its candidate is stable now (of an undo: the earlier version is back)."""
 
 
 def of_outcome(outcome: str) -> int:
     """The code of a rollout that ended with `outcome`."""
-    return OK if outcome in PROMOTED else ENDED_OTHERWISE
+    return OK if outcome in ARRIVED else ENDED_OTHERWISE

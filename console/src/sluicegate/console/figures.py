@@ -50,6 +50,11 @@ def need(have: int, wanted: int | None) -> str:
     return f"{have}/{wanted}" if wanted else str(have)
 
 
+def significant(text: str) -> str:
+    """A small number with three digits that count: `0.00294`."""
+    return f"{float(text):.3g}"
+
+
 def _short(value: Decimal) -> str:
     """At most two decimals, none that say nothing."""
     text = f"{value:.2f}"

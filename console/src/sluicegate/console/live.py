@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sluicegate.console import exits, output
 from sluicegate.console.client import Client, Object
 from sluicegate.console.figures import gate_number, need, share
 from sluicegate.console.output import age, span
@@ -25,7 +26,6 @@ from sluicegate.contracts.stages import Outcome, Stage, State
 MARKS = {"Pass": "✔", "Fail": "✘", "Wait": "…", "Inconclusive": "?", "Error": "!"}
 STYLES = {"Pass": "green", "Fail": "bold red", "Wait": "cyan", "Inconclusive": "yellow", "Error": "red"}
 PHASE_STYLES = {"Healthy": "green", "Progressing": "cyan", "Paused": "yellow", "Degraded": "bold red"}
-GOOD = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED})
 MODES = {
     Stage.CANARY: "mirrored",
     Stage.SHADOW: "mirrored, compared",
@@ -127,7 +127,7 @@ def watch(client: Client, namespace: str, workflow: str, *, timeout: float | Non
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        return follow(client, namespace, workflow, show=Printer(console.print), timeout=timeout)
+        return follow(client, namespace, workflow, show=Printer(output.echo), timeout=timeout)
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
         def show(snapshot: Snapshot) -> None:
@@ -202,7 +202,9 @@ def _head(rollout: Object | None, workflow: Object) -> Text:
         )
     spec, status = rollout["spec"], _status(rollout)
     phase = status.get("outcome") or status.get("phase", "Pending")
-    style = PHASE_STYLES.get(phase, "green" if phase in GOOD else "bold red" if status.get("outcome") else "")
+    style = PHASE_STYLES.get(
+        phase, "green" if phase in exits.ARRIVED else "bold red" if status.get("outcome") else ""
+    )
     return Text.assemble(
         ("stable ", "dim"),
         spec["stable"]["version"],
@@ -219,15 +221,15 @@ def _stages(rollout: Object) -> Text:
     names = [stage["name"] for stage in rollout["spec"].get("stages", ())]
     here = status.get("stage")
     reached = names.index(here) if here in names else -1
-    promoted = status.get("outcome") in GOOD
+    outcome = status.get("outcome")
     text = Text()
     for index, name in enumerate(names):
         text.append(" ▸ " if index else "", style="dim")
-        if index < reached or promoted:
+        if index < reached or outcome == Outcome.PROMOTED:
             text.append(f"✔ {name}", style="green")
-        elif index > reached:
+        elif index > reached or outcome in exits.ARRIVED:
             text.append(name, style="dim")
-        elif status.get("outcome"):
+        elif outcome:
             text.append(f"✘ {name}", style="bold red")
         else:
             text.append(f"{name} ", style="bold cyan").append_text(
@@ -240,13 +242,17 @@ def _facts(rollout: Object, now: datetime | None) -> Text:
     status = _status(rollout)
     stage = status.get("stage")
     facts = [f"attempt {status.get('attempt', 1)}"]
-    if status.get("share"):
+    ended = bool(status.get("outcome"))
+    if status.get("share") and not ended:
         facts.insert(0, f"share {share(status['share'])} {MODES[Stage(stage)] if stage else ''}".rstrip())
     if now is not None and status.get("stageStartedAt") and not status.get("endedAt"):
         facts.append(f"in stage {age(status['stageStartedAt'], now)}")
-    if status.get("estimatedSecondsToDecision") is not None and not status.get("outcome"):
+    if status.get("estimatedSecondsToDecision") is not None and not ended:
         facts.append(f"about {span(status['estimatedSecondsToDecision'])} to a decision")
-    if status.get("programmedVersion", 0) < status.get("planVersion", 0):
+    if (
+        status.get("programmedVersion", 0) < status.get("planVersion", 0)
+        and status.get("state") != State.DONE
+    ):
         facts.append("gateways not yet on this plan")
     text = Text(" · ".join(facts), style="dim")
     for flag, style in (("paused", "yellow"), ("held", "bold yellow")):
@@ -282,9 +288,15 @@ def _gates(gates: Sequence[Object]) -> Table:
             gate_number(gate, "candidate"),
             gate_number(gate, "stable"),
             _bar(gate.get("have", 0), gate.get("need"), 8),
-            Text(gate.get("message", ""), style=style if gate["verdict"] == "Fail" else ""),
+            Text(_finding(gate), style=style if gate["verdict"] == "Fail" else ""),
         )
     return table
+
+
+def _finding(gate: Object) -> str:
+    """What is still to say: the numbers stand beside it, so only a failure repeats them."""
+    message = str(gate.get("message", ""))
+    return message if gate["verdict"] == "Fail" else message.rpartition(": ")[2]
 
 
 def _events(events: Sequence[Object], now: datetime | None) -> Table:
@@ -314,7 +326,11 @@ def summary(snapshot: Snapshot) -> str:
     namespace = workflow["metadata"].get("namespace", "default")
     lines = [
         f"{_name(workflow)} {spec['stable']['version']} → {spec['candidate']['version']}: {status.get('outcome')}"
-        + (f" in {status['stage']}" if status.get("stage") and status.get("outcome") not in GOOD else "")
+        + (
+            f" in {status['stage']}"
+            if status.get("stage") and status.get("outcome") not in exits.ARRIVED
+            else ""
+        )
     ]
     if status.get("message"):
         lines.append(f"  {status['message']}")
@@ -322,7 +338,8 @@ def summary(snapshot: Snapshot) -> str:
     for gate in status.get("gates", ()):
         if gate["verdict"] == "Fail":
             both = f"candidate {gate_number(gate, 'candidate')}, stable {gate_number(gate, 'stable')}"
-            lines.append(f"  ✘ {gate['name']}: {both}, n {gate.get('have', 0)}: {gate['message']}")
+            told = "" if gate["message"] in status.get("message", "") else f": {gate['message']}"
+            lines.append(f"  ✘ {gate['name']}: {both}, n {gate.get('have', 0)}{told}")
             runs += gate.get("runs", ())
     option = "" if namespace == "default" else f" -n {namespace}"
     lines += [f"  look:  sluicegate run show {run}" for run in dict.fromkeys(runs[:3])]

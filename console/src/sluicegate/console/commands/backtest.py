@@ -141,7 +141,7 @@ def _say(report: "BacktestReport", title: str) -> None:
             output.table(("Gate", "Verdict", "Candidate", "Stable", "Decided-after", "Finding"), rows)
         )
         output.echo(f"left by {stage.left_by}")
-    where = "" if report.outcome in exits.PROMOTED else f" in {report.stage}"
+    where = "" if report.outcome in exits.ARRIVED else f" in {report.stage}"
     output.echo(f"\n{output.word(report.outcome or UNDECIDED)}{where} after {report.units} units")
 
 
