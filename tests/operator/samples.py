@@ -65,7 +65,7 @@ def staged(
         "stages": [
             {
                 "name": stage,
-                "share": {"numerator": 1, "denominator": 1},
+                "share": {"numerator": 1, "denominator": 2 if stage == "Controlled" else 1},
                 "minRuns": (needs or {}).get(stage, 20),
                 "minDurationSeconds": 0,
                 "gates": gates,

@@ -1,0 +1,197 @@
+"""A real `up` with two gateway workers: its whole life."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from sluicegate.contracts.errors import Unavailable
+from sluicegate.operator.api_context import BASE
+from sluicegate.operator.reservation import PortReservation
+from sluicegate.operator.state_dir import read_up
+from tests.operator.samples import decision, staged
+from tests.operator.up import START, Up, Users, component_server, is_alive, run, until
+
+pytestmark = pytest.mark.e2e
+
+WORKFLOW = f"{BASE}/namespaces/default/agentworkflows/echo"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with component_server() as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    running = Up(tmp_path_factory.mktemp("state") / "s", workers=2)
+    running.start()
+    yield running
+    running.kill()
+
+
+def workers(up: Up) -> dict[str, int]:
+    """Name -> pid of the workers that listen."""
+    cards = [orjson.loads(path.read_bytes()) for path in (up.root / "workers").glob("*.json")]
+    return {card["worker"]: card["pid"] for card in cards}
+
+
+def versions(up: Up) -> list[str]:
+    plurals = ("agentworkflows", "workflowrevisions", "workflowrollouts", "decisions")
+    return [item["metadata"]["resourceVersion"] for plural in plurals for item in up.objects(plural)]
+
+
+def test_a_good_candidate_reaches_the_users_and_then_nothing_is_written(up: Up, url: str) -> None:
+    assert run(up.port, {"text": "nobody"}) is None
+    (made,) = up.apply(staged("1.0.0", url))
+    assert made["operation"] == "created"
+    until("stable serves", lambda: run(up.port, {"text": "first"}))
+    users = Users(up.port, threads=2, pause=0.01)
+    with users.sending():
+        up.apply(staged("2.0.0", url))
+        done = until(
+            "promoted",
+            lambda: [r for r in up.objects("workflowrollouts") if r.get("status", {}).get("outcome")],
+        )
+        until("done", lambda: up.objects("workflowrollouts")[0]["status"]["state"] == "Done")
+    assert done[0]["status"]["outcome"] == "Promoted"
+    stages = [record["stage"] for record in up.objects("workflowrollouts")[0]["status"]["history"]]
+    assert stages == ["Canary", "Shadow", "Controlled", "Full"]
+    assert users.failed == 0
+    until("stable again", lambda: up.objects("agentworkflows")[0]["status"]["phase"] == "Healthy")
+    until("stable is told", lambda: up.objects("agentworkflows")[0]["status"]["stage"] == "Stable")
+    before = versions(up)
+    for _ in range(3):  # looks without news: every apply of the same makes one
+        (same,) = up.apply(staged("2.0.0", url))
+        assert same["operation"] == "unchanged"
+        assert run(up.port, {"text": "still"})
+    assert versions(up) == before
+
+
+def test_metrics_have_exemplars_when_asked(up: Up) -> None:
+    facts = read_up(up.state)
+    assert facts is not None
+    address = f"http://127.0.0.1:{facts.metrics_port}/metrics"
+
+    def scraped(accept: str) -> str:
+        request = urllib.request.Request(address, headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            assert accept.split(";", maxsplit=1)[0] in answer.headers["Content-Type"]
+            text: str = answer.read().decode()
+            return text
+
+    plain = scraped("text/plain")
+    assert (
+        'sluicegate_rollout_outcomes_total{namespace="default",outcome="Promoted",workflow="echo"} 1.0'
+        in plain
+    )
+    assert "sluicegate_gateway_workers 2.0" in plain
+    assert "sluicegate_queue_depth 0.0" in plain
+    until("exemplars", lambda: '# {run_id="' in scraped("application/openmetrics-text; version=1.0.0"), 5)
+
+
+def test_runs_and_events_are_shown(up: Up) -> None:
+    run_id = run(up.port, {"text": "look"})
+    until("stored", lambda: up.api("GET", f"/lineage/runs/{run_id}")[0] == 200)
+    (document,) = up.api("GET", f"/lineage/runs/{run_id}")[1]["items"]
+    assert (document["workflow"], document["input"]) == ("echo", {"text": "look"})
+    summaries = up.api("GET", "/lineage/runs?workflow=echo&limit=3&since=1h")[1]["items"]
+    assert len(summaries) == 3
+    assert up.api("GET", "/lineage/fallbacks?workflow=echo")[1]["items"] == []
+    reasons = [event["reason"] for event in up.api("GET", "/events?namespace=default")[1]["items"]]
+    assert reasons[0] == "FirstRevision"
+    assert "Completed" in reasons
+
+
+def test_a_worker_that_dies_is_replaced_and_users_notice_little(up: Up) -> None:
+    before = workers(up)
+    assert len(before) == 2
+    killed = min(before)
+    os.kill(before[killed], signal.SIGKILL)
+    until("two workers again", lambda: len(now := workers(up)) == 2 and killed not in now)
+    until("ready", lambda: up.api("GET", "/readyz")[0] == 200)
+    assert run(up.port, {"text": "after"})
+    reasons = [event["reason"] for event in up.api("GET", "/events")[1]["items"]]
+    assert "GatewayWorkerDied" in reasons
+
+
+def test_the_state_folder_has_one_holder(up: Up) -> None:
+    command = [sys.executable, "-c", START, str(up.root), "0", "1"]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 5
+    assert up.process is not None
+    assert second.stderr.startswith(f"error: another sluicegate up (pid {up.process.pid}) uses {up.root}")
+    assert "Traceback" not in second.stderr
+
+
+def test_the_port_has_one_holder(up: Up, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", START, str(tmp_path), str(up.port), "1"]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 6
+    assert second.stderr.startswith(
+        f"error: port 127.0.0.1:{up.port} belongs to another running sluicegate up"
+    )
+
+
+def test_a_port_of_another_program_is_refused() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(Unavailable, match="another program"):
+            PortReservation("127.0.0.1", port)
+
+
+def test_a_bad_candidate_that_a_person_aborts_leaves_stable_serving(up: Up, url: str) -> None:
+    up.apply(staged("3.0.0", url, needs={"Canary": 1_000_000}))
+
+    def candidate() -> Any:
+        found = [r for r in up.objects("workflowrollouts") if r["spec"]["candidate"]["version"] == "3.0.0"]
+        return found[0] if found and found[0].get("status", {}).get("stage") else None
+
+    rollout = until("in Canary", candidate)
+    up.apply(decision("enough", "Abort", rollout))
+    until("the end", lambda: candidate()["status"]["state"] == "Done")
+    assert candidate()["status"]["outcome"] == "Aborted"
+    run_id = run(up.port, {"text": "x"})
+    until("stored", lambda: up.api("GET", f"/lineage/runs/{run_id}")[0] == 200)
+    assert up.api("GET", f"/lineage/runs/{run_id}")[1]["items"][0]["version"] == "2.0.0"
+
+
+def test_deleting_a_workflow_in_a_rollout_drains_then_removes_everything(up: Up, url: str) -> None:
+    up.apply(staged("4.0.0", url, needs={"Canary": 1_000_000}))
+    until(
+        "in Canary",
+        lambda: any(r.get("status", {}).get("state") == "Canary" for r in up.objects("workflowrollouts")),
+    )
+    code, marked = up.api("DELETE", WORKFLOW)
+    assert (code, bool(marked["metadata"]["deletionTimestamp"])) == (200, True)
+    until("the workflow is gone", lambda: up.api("GET", WORKFLOW)[0] == 404)
+    until("its children are gone", lambda: versions(up) == [] or not up.objects("workflowrevisions"))
+    assert up.objects("workflowrollouts") == []
+    until("the gateway forgot it", lambda: run(up.port, {"text": "x"}) is None)
+    up.apply(staged("1.0.0", url))
+    until("it can be made again", lambda: run(up.port, {"text": "again"}))
+
+
+def test_a_kill_takes_the_workers_down_and_a_stop_finishes(up: Up) -> None:
+    pids = list(workers(up).values())
+    up.kill()
+    until("no worker outlives its parent", lambda: not any(is_alive(pid) for pid in pids))
+    assert read_up(up.state) is None
+    up.start()
+    assert run(up.port, {"text": "after"})
+    pids = list(workers(up).values())
+    assert up.stop() == 0
+    assert not any(is_alive(pid) for pid in pids)
+    assert not up.state.up.exists()
+    assert "Traceback" not in up.logs()
