@@ -10,15 +10,17 @@ import select
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from sluicegate.contracts.adapters.system import now, seeded
 from sluicegate.contracts.runs import Arm, RunOutcome
-from sluicegate.lineage import entries
+from sluicegate.lineage import entries, retention
 from sluicegate.lineage.ingester import Ingester
+from sluicegate.lineage.retention import Policy, Tiers, sweep
 from sluicegate.lineage.spool import SpoolLimits, SpoolWriter
 from sluicegate.lineage.store import LineageStore
-from tests.lineage.builders import SHADOW, at, facts, observed, run
+from tests.lineage.builders import SHADOW, facts, observed, run
 
 
 def write(spool: Path, prefix: str, told: int) -> None:
@@ -26,12 +28,13 @@ def write(spool: Path, prefix: str, told: int) -> None:
     writer = SpoolWriter(spool, "w0", limits=SpoolLimits(segment=40_000))
     for number in range(1_000_000):
         name = f"{prefix}-{number:05d}"
-        raw = observed(name, number, candidate=facts(), expects_reward=number % 2 == 0, window_seconds=30.0)
+        start = now()
+        raw = observed(name, candidate=facts(), expects_reward=number % 2 == 0, window_seconds=0.2)
         ok = writer.append(
-            entries.encode_run(run(name, input={"text": "x" * 300})),
-            entries.encode_run(run(name, Arm.CANDIDATE)),
-            entries.encode_observation(raw),
-            entries.encode_outcome(name, at=at(number + 1), reward=0.5, outcome=RunOutcome.FAILED),
+            entries.encode_run(run(name, input={"text": "x" * 300}, started_at=start.isoformat())),
+            entries.encode_run(run(name, Arm.CANDIDATE, started_at=start.isoformat())),
+            entries.encode_observation(replace(raw, at=start)),
+            entries.encode_outcome(name, at=now(), reward=0.5, outcome=RunOutcome.FAILED),
         )
         if ok:
             os.write(told, f"{name}\n".encode())
@@ -39,12 +42,18 @@ def write(spool: Path, prefix: str, told: int) -> None:
             time.sleep(0.004)
 
 
-def ingest(root: Path) -> None:
-    """Step until killed, in small transactions so that kills fall everywhere."""
+def ingest(root: Path, sweeping: bool) -> None:
+    """Step until killed, in small transactions so that kills fall everywhere. sweeping: every run is old enough
+    to be moved to the cold tier.
+    """
+    setattr(retention, "BATCH", 40)  # noqa: B010 - a constant elsewhere
+    policy = Policy(default=Tiers(hot_days=1e-6, cold_days=36500))
     store = LineageStore(root / "lineage.db")
     ingester = Ingester(root / "spool", store, batch=13, step_bytes=30_000)
     while True:
         ingester.step(now())
+        if sweeping:
+            sweep(store, policy, now())
 
 
 def fork(target: object, *args: object) -> int:
@@ -77,7 +86,7 @@ def drain(told: int) -> list[str]:
     return text.decode().split()
 
 
-def main(root: Path, kills: int, seed: int) -> None:
+def main(root: Path, kills: int, seed: int, sweeping: bool) -> None:
     chance = seeded(seed)
     told, tell = os.pipe()
     acknowledged: list[str] = []
@@ -85,7 +94,7 @@ def main(root: Path, kills: int, seed: int) -> None:
     known: dict[str, int] = {}
     writer = fork(write, root / "spool", "writer-000", tell)
     for number in range(kills):
-        ingester = fork(ingest, root)
+        ingester = fork(ingest, root, sweeping)
         time.sleep(chance.uniform(0.0, 0.12))
         if chance.random() < 0.4:
             if not kill(writer):
@@ -104,4 +113,4 @@ def main(root: Path, kills: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "sweeping")

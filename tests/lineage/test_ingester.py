@@ -242,10 +242,10 @@ def test_a_kill_before_a_finished_segment_is_deleted_reads_nothing_again(
     writer = SpoolWriter(directory, "w0")
     writer.append(obs(1), entries.encode_run(run()))
     writer.close()
-    for point in ("unlink", "forget"):
+    for owner, point in ((Path, "unlink"), (store, "forget_segments")):
         ingester = Ingester(directory, store)
         with monkeypatch.context() as patch:
-            patch.setattr(*((Path, "unlink") if point == "unlink" else (store, "forget_segments")), die)
+            patch.setattr(owner, point, die)
             with pytest.raises(Killed):
                 ingester.step(at(5))
         ingester.close()

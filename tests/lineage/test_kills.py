@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sluicegate.lineage import cold
 from sluicegate.lineage.ingester import Ingester
 from sluicegate.lineage.store import LineageStore
 from tests.lineage.builders import SHADOW, at
@@ -17,10 +18,11 @@ ROOT = Path(__file__).parents[2]
 KILLS = 30
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_kill_minus_nine(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "mode"), [(1, "plain"), (2, "sweeping")])
+def test_kill_minus_nine(tmp_path: Path, seed: int, mode: str) -> None:
+    """sweeping: the process that is killed also moves every run to the cold tier."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.lineage.kill_loop", str(tmp_path), str(KILLS), str(seed)],
+        [sys.executable, "-m", "tests.lineage.kill_loop", str(tmp_path), str(KILLS), str(seed), mode],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -39,8 +41,12 @@ def test_kill_minus_nine(tmp_path: Path, seed: int) -> None:
     while ingester.step(at(10**7)).lag_bytes:
         pass
     assert list((tmp_path / "spool").glob("*.spool")) == []
-    stored = Counter(summary["run_id"] for summary in pages(store))
+    copies = documents(store)
+    assert set(copies.values()) == {1}, "no document is in two places"
+    stored = Counter(run_id for run_id, _ in copies)
+    assert set(stored.values()) == {2}, "both arms of every run"
     assert set(acknowledged) - stored.keys() == set()
+    assert (store.counts()["cold_documents"] > 0) == (mode == "sweeping")
     # A writer killed between write(2) and its word to us has stored one run more.
     assert len(stored) - len(set(acknowledged)) <= KILLS
     for run_id in acknowledged[:: max(1, len(acknowledged) // 50)]:
@@ -51,7 +57,7 @@ def test_kill_minus_nine(tmp_path: Path, seed: int) -> None:
     assert set(acknowledged) <= {o.unit for o in observations}
     assert [o.sequence for o in observations] == list(range(1, len(observations) + 1))
     assert {o.unit: o.sequence for o in observations}.items() >= result["known"].items()
-    for o in observations[::20]:
+    for o in (o for o in observations if o.unit in set(acknowledged[::20])):
         assert o.stable is not None
         waited = int(o.unit[-5:]) % 2 == 0
         assert (o.stable.success, o.stable.reward) == ((0.0, 0.5) if waited else (1.0, None))
@@ -62,9 +68,14 @@ def test_kill_minus_nine(tmp_path: Path, seed: int) -> None:
     store.close()
 
 
-def pages(store: LineageStore) -> list[dict[str, Any]]:
-    found, before = [], None
-    while page := store.runs(arm="stable", limit=10_000, before=before):
-        found += page
-        before = page[-1]["cursor"]
+def documents(store: LineageStore) -> Counter[tuple[str, str]]:
+    """How often each (run id, arm) is in the database and the cold segments together."""
+    with store.database.read() as connection:
+        found: Counter[tuple[str, str]] = Counter(
+            (run_id, arm) for run_id, arm in connection.execute("SELECT run_id, arm FROM runs")
+        )
+        for name, sha256 in connection.execute("SELECT name, sha256 FROM cold").fetchall():
+            found.update(
+                (x["document"]["run_id"], x["document"]["arm"]) for x in cold.read(store.cold, name, sha256)
+            )
     return found

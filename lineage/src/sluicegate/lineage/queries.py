@@ -87,9 +87,9 @@ def documents_of(
     ]
     for arm, line in cold.items():
         if arm not in found:
-            kept = [(entry, used) for entry, used in line["amendments"]]
-            new = [item for item in later if item[0] not in [entry for entry, _ in kept]]
-            result.append(documents.amended(line["document"], [(*item, False) for item in kept + new]))
+            newer = [entry for entry, _ in later]
+            kept = [(entry, used) for entry, used in line["amendments"] if entry not in newer]
+            result.append(documents.amended(line["document"], [(*item, pending) for item in kept + later]))
     return sorted(result, key=lambda document: documents.ARM_ORDER[document["arm"]])
 
 

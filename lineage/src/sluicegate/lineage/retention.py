@@ -92,6 +92,14 @@ _OLD: Final = (
 )
 
 
+# Those of a run with another arm still hot, or with an open unit, are needed yet.
+_DROP_AMENDMENTS: Final = (
+    "DELETE FROM amendments WHERE run_id = ?1"
+    " AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)"
+    " AND NOT EXISTS (SELECT 1 FROM parts WHERE run_id = ?1)"
+)
+
+
 def _move(store: LineageStore, workflow: tuple[str, str], until: datetime) -> int:
     with store.database.snapshot() as connection:
         rows = connection.execute(_OLD, (*workflow, schema.micros(until), BATCH)).fetchall()
@@ -103,12 +111,7 @@ def _move(store: LineageStore, workflow: tuple[str, str], until: datetime) -> in
         connection.execute("INSERT OR REPLACE INTO cold VALUES (?,?,?,?,?,?,?,?,?)", astuple(manifest))
         _delete(connection, rows)
         # Only what is in the segment; an outcome that came meanwhile stays and is shown with the cold run.
-        # Those of a run with an arm still hot stay too.
-        connection.executemany(
-            "DELETE FROM amendments WHERE run_id = ?1 AND digest = ?2"
-            " AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)",
-            digests,
-        )
+        connection.executemany(f"{_DROP_AMENDMENTS} AND digest = ?2", digests)
     return len(rows)
 
 
@@ -136,10 +139,7 @@ def _drop(store: LineageStore, workflow: tuple[str, str], until: datetime) -> in
     with store.database.write() as connection:
         rows = connection.execute(_OLD, (*workflow, schema.micros(until), BATCH)).fetchall()
         _delete(connection, rows)
-        connection.executemany(
-            "DELETE FROM amendments WHERE run_id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)",
-            [(row[1],) for row in rows],
-        )
+        connection.executemany(_DROP_AMENDMENTS, [(row[1],) for row in rows])
     return len(rows)
 
 
@@ -180,7 +180,11 @@ def _forget_old(store: LineageStore, policy: Policy, now: datetime) -> None:
             connection.execute("DELETE FROM units WHERE rollout = ? AND stage = ? AND attempt = ?", key)
             connection.execute("DELETE FROM states WHERE rollout = ? AND stage = ? AND attempt = ?", key)
     with store.database.write() as connection:
-        connection.execute("DELETE FROM amendments WHERE at < ?", (until,))
+        connection.execute(
+            "DELETE FROM amendments WHERE at < ? AND NOT EXISTS"
+            " (SELECT 1 FROM parts WHERE parts.run_id = amendments.run_id)",
+            (until,),
+        )
 
 
 def _keys(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:

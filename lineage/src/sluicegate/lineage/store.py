@@ -90,7 +90,7 @@ class LineageStore:
         """
         with self.database.snapshot() as connection:
             found = queries.resolve(connection, run_id)
-            lines = cold.search(connection, self.cold, found[0] if len(found) == 1 else run_id)
+            lines = cold.search(connection, self.cold, run_id)
             found = sorted({*found, *lines})
             if run_id in found or len(run_id) < queries.MIN_PREFIX:
                 found = [run_id] if run_id in found else []
