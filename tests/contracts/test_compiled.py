@@ -64,7 +64,8 @@ def test_a_condition_must_be_true_or_false() -> None:
     (step,) = compiled(minimal(steps=[{"name": "a", "component": "agent", "when": "input.x"}])).steps
     assert step.is_due(scope({"x": True}))
     assert not step.is_due(scope({"x": False}))
-    for value in ("true", 1, None, {}):
+    others: list[Any] = ["true", 1, None, {}]
+    for value in others:
         with pytest.raises(ExpressionError, match="true or false"):
             step.is_due(scope({"x": value}))
 

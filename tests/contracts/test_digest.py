@@ -87,6 +87,11 @@ def test_digest_survives_a_round_trip() -> None:
     assert digest(parse_data(example()).to_json()) == digest(example())
 
 
+def test_digest_of_a_file_never_changes() -> None:
+    """Recorded when the format was made: a revision keeps its digest in every later version of the product."""
+    assert digest(minimal()) == "sha256:62c3ffc3137082bfcf75ae494b22afb802c92848ab4dafa90db4288e67746514"
+
+
 def test_a_default_written_out_digests_as_an_absent_field() -> None:
     assert digest(minimal(runtime="Managed", steps=[], contract={"input": True})) == digest(minimal())
 

@@ -179,9 +179,26 @@ def test_evaluation_changes_nothing() -> None:
     assert scope == {"input": {"xs": [1, 2]}, "steps": {}, "run": {}, "headers": {}}
 
 
+def test_a_nul_character_is_an_error_and_not_the_end_of_the_text() -> None:
+    """cel-expr-python 0.1.3 gives "a" for "a\\0b"."""
+    scope = {
+        "input": {"a": "a\x00b", "b": {"k\x00": 1}, "c": "\\u0000", "d": 1},
+        "steps": {},
+        "run": {},
+        "headers": {},
+    }
+    for text in ('input.a + ""', "size(input.b) > 0", "[input]"):
+        with pytest.raises(ExpressionError, match="NUL"):
+            compile_expression(text).evaluate(scope)
+    assert compile_expression('input.c + "!"').evaluate(scope) == "\\u0000!"
+    assert compile_expression("input.d + 1").evaluate(scope) == 2
+    assert compile_expression("input.a").evaluate(scope) == "a\x00b"
+
+
 NAMES = st.text("abcxyz_", min_size=1, max_size=6)
+TEXT = st.text(st.characters(exclude_characters="\x00", codec="utf-8"), max_size=5)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=10,
 )  # fmt: skip

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import orjson
+
 from sluicegate.contracts import cel_syntax
 from sluicegate.contracts.cel_syntax import ANY_INDEX, Path
 from sluicegate.contracts.errors import SluicegateError
@@ -174,6 +176,7 @@ def _compile_cel(text: str) -> Compiled:
 
     def evaluate(scope: Scope) -> Any:
         data = {root: _project(scope[root], below) for root, below in needed.items() if root in scope}
+        _check_carried(data, text)
         try:
             result = program.eval(data=data)
             value = result.plain_value()
@@ -218,6 +221,32 @@ def _project(value: Any, needed: _Tree | None) -> Any:
     if needed is None or not isinstance(value, dict):
         return value
     return {name: _project(value[name], below) for name, below in needed.items() if name in value}
+
+
+def _check_carried(data: dict[str, Any], text: str) -> None:
+    """The binding cuts texts at a NUL character, silently; better no value than another one.
+
+    The search is in the JSON text because that is far faster than a walk; `\\\\u0000` may also be a backslash that
+    was written so, which is then told apart by the walk.
+    """
+    try:
+        found = b"\\u0000" in orjson.dumps(data)
+    except TypeError as error:
+        raise ExpressionError(
+            f"{text}: {error}", hint="CEL takes JSON with whole numbers of 64 bits"
+        ) from None
+    if found and _holds_nul(data):
+        raise ExpressionError(
+            f"{text}: a text holds a NUL character", hint="name a smaller part of it, or clean it"
+        )
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any(_holds_nul(key) or _holds_nul(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(map(_holds_nul, value))
 
 
 def _json(value: Any, text: str, depth: int = 0) -> Any:
