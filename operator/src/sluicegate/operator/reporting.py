@@ -5,24 +5,13 @@ from typing import Any
 
 from sluicegate.operator.ports import Json
 
-_SILENT = frozenset({"nextEvaluationAt", "numbersAt"})
-"""Move by themselves; never worth a write alone."""
-_NUMBERS = frozenset(
-    {
-        "samples",
-        "needed",
-        "estimatedSecondsToDecision",
-        "evidenceDigest",
-        "message",
-        "candidate",
-        "stable",
-        "have",
-        "need",
-        "runs",
-        "programmedVersion",
-    }
-)
-"""Fields of a status, and of its gates and conditions, that follow the evidence from look to look."""
+_DERIVED = frozenset({"nextEvaluationAt", "numbersAt", "estimatedSecondsToDecision", "evidenceDigest"})
+"""Follow the clock or the numbers ("seen 12 min ago"): never worth a write alone."""
+_NUMBERS = frozenset({"samples", "needed", "programmedVersion"})
+_GATE_NUMBERS = frozenset({"candidate", "stable", "have", "need", "runs"})
+"""Follow the evidence from look to look: written now and then."""
+_TEXT = frozenset({"message"})
+_LISTS = ("gates", "conditions")
 
 
 class News(StrEnum):
@@ -34,20 +23,19 @@ class News(StrEnum):
 
 
 def news(held: Json | None, wanted: Json) -> News:
-    """Compare."""
-    if held is None:
+    """Compare. The text of a gate or condition is made from what is compared, so it does not count itself."""
+    if held is None or _seen(held, numbers=False) != _seen(wanted, numbers=False):
         return News.FACTS
-    if _without(held, _SILENT) == _without(wanted, _SILENT):
-        return News.NOTHING
-    left, right = _facts(held), _facts(wanted)
-    return News.NUMBERS if left == right else News.FACTS
+    same = _seen(held, numbers=True) == _seen(wanted, numbers=True)
+    return News.NOTHING if same else News.NUMBERS
 
 
-def _facts(status: Json) -> Json:
-    kept = _without(status, _NUMBERS | _SILENT)
-    for name in ("gates", "conditions"):
-        kept[name] = [_without(entry, _NUMBERS) for entry in status.get(name) or ()]
-    return kept
+def _seen(status: Json, *, numbers: bool) -> Json:
+    hidden, hidden_of_gates = (_DERIVED, _TEXT) if numbers else (_DERIVED | _NUMBERS, _TEXT | _GATE_NUMBERS)
+    seen = _without(status, hidden)
+    for name in _LISTS:
+        seen[name] = [_without(entry, hidden_of_gates) for entry in status.get(name) or ()]
+    return seen
 
 
 def _without(entry: Json, names: frozenset[str]) -> dict[str, Any]:
