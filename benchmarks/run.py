@@ -1,0 +1,130 @@
+"""Every benchmark once: `python -m benchmarks.run [NAME…] [--readme]`.
+
+Prints tables and writes benchmarks/results/<name>.json with the conditions of the run. Speed is never asserted.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import gateway, lineage, stack
+from sluicegate.contracts.adapters import system
+
+HERE = Path(__file__).parent
+BENCHMARKS: dict[str, Callable[[], Any]] = {
+    "latency": gateway.latency,
+    "half_load": gateway.half_load,
+    "throughput": gateway.throughput,
+    "breakdown": gateway.breakdown,
+    "ingest": lineage.ingest,
+}
+_BEGIN, _END = "<!-- results: python -m benchmarks.run --readme -->", "<!-- end of results -->"
+
+
+def conditions() -> dict[str, Any]:
+    """What the numbers depend on."""
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.processor(),
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return {
+        "at": system.now().isoformat(timespec="seconds"),
+        "commit": commit.stdout.strip(),
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "pinned": stack.pin(stack.GATEWAY_CORE) is not None,
+        "load_1m_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+    }
+
+
+def table(head: list[str], rows: list[list[Any]]) -> str:
+    """A Markdown table, aligned for the terminal too."""
+    cells = [head, *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def _latencies(found: dict[str, Any]) -> str:
+    names = [name for name in ("direct", "gateway", "added", "nginx") if name in found]
+    return table(
+        ["", "p50 ms", "p99 ms"], [[name, found[name]["p50_ms"], found[name]["p99_ms"]] for name in names]
+    )
+
+
+def _half_load(found: dict[str, Any]) -> str:
+    offered = f"{found['offered_per_second']:.0f} runs/s offered (half of {found['capacity_per_second']:.0f})"
+    return f"{offered}\n\n{_latencies(found)}"
+
+
+def _throughput(found: dict[str, Any]) -> str:
+    return table(
+        ["", "per second", "p50 ms", "p99 ms", "CPU µs per run", "spool bytes per run"],
+        [
+            [name, row["per_second"], row["p50_ms"], row["p99_ms"], row.get("cpu_us_per_run", ""), row.get("spool_bytes_per_run", "")]
+            for name, row in found.items()
+        ],
+    )  # fmt: skip
+
+
+def _pairs(found: dict[str, Any]) -> str:
+    return table(["", "value"], [[name.replace("_", " "), value] for name, value in found.items()])
+
+
+SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "latency": ("Added latency, one connection, one step", _latencies),
+    "half_load": ("Added latency, open loop at half of the capacity, one step", _half_load),
+    "throughput": ("Runs per second of one worker on one core, 32 connections", _throughput),
+    "breakdown": ("Where our part of a one-step run goes, µs", _pairs),
+    "ingest": ("Spool to SQLite", _pairs),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run the benchmarks.")
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="which; default: all")
+    parser.add_argument("--readme", action="store_true", help="put the tables into benchmarks/README.md")
+    options = parser.parse_args()
+    cores = os.sched_getaffinity(0)
+    where = conditions()
+    sections = [", ".join(f"{name}: {value}" for name, value in where.items())]
+    print(sections[0])
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    for name in options.names or BENCHMARKS:
+        if stack.pin(stack.LOAD_CORE) is not None:
+            os.sched_setaffinity(0, {stack.LOAD_CORE} if name != "ingest" else cores)
+        found = gateway.run(BENCHMARKS[name])
+        os.sched_setaffinity(0, cores)
+        (results / f"{name}.json").write_text(
+            json.dumps({"conditions": where, "results": found}, indent=2) + "\n"
+        )
+        title, show = SHOWN[name]
+        sections.append(f"### {title}\n\n{show(found)}")
+        print(f"\n{sections[-1]}", flush=True)
+    if options.readme:
+        readme = HERE / "README.md"
+        before, _, rest = readme.read_text().partition(_BEGIN)
+        after = rest.partition(_END)[2]
+        readme.write_text(f"{before}{_BEGIN}\n\n" + "\n\n".join(sections) + f"\n\n{_END}{after}")
+
+
+if __name__ == "__main__":
+    main()
