@@ -368,6 +368,19 @@ def test_a_newer_schema_is_not_touched(tmp_path: Path) -> None:
         LineageStore(tmp_path / "lineage.db")
 
 
+def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "lineage.db"
+    path.write_bytes(b"something else " * 100)
+    with pytest.raises(Unavailable, match="cannot be used as lineage store"):
+        LineageStore(path)
+    assert path.read_bytes() == b"something else " * 100
+
+
+def test_what_people_said_is_for_the_owner_only(store: LineageStore, tmp_path: Path) -> None:
+    store.ingest([entries.encode_run(run())])
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("lineage.db*")} == {0o600}
+
+
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = LineageStore(tmp_path / "lineage.db")
     store.close()

@@ -132,7 +132,7 @@ def _manifest_path(directory: Path, name: str) -> Path:
 
 def _durable(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}")
-    with draft.open("wb") as file:
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -11,7 +11,7 @@ from sluicegate.contracts.evidence import EvidenceKey, Observation, RawObservati
 from sluicegate.contracts.runs import Arm
 from sluicegate.lineage import entries, schema, units, writing
 
-CLOSE_AT_ONCE: Final = 2000  # units closed in one transaction, at most
+CLOSE_AT_ONCE: Final = 500  # units closed in one transaction, at most
 
 _SKEW: Final = 60_000_000  # microseconds: what expects nothing and claims a time beyond it is not waited for
 

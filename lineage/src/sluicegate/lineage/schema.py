@@ -4,14 +4,15 @@ synchronous=NORMAL: a power cut may lose the last commits but cannot corrupt; wh
 still in the spool's file, because segments are deleted after their commit only.
 """
 
+import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sluicegate.contracts.errors import Unavailable
 
@@ -64,6 +65,13 @@ CREATE TABLE cold (
   namespace TEXT NOT NULL, workflow TEXT NOT NULL) WITHOUT ROWID;
 """
 
+_OPTIONS: Final[Mapping[str, Any]] = {
+    "timeout": 10.0,
+    "isolation_level": None,
+    "check_same_thread": False,
+    "cached_statements": 256,
+}
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -86,9 +94,14 @@ class Database:
         self._lock = threading.RLock()
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._closed = False
-        self._writer = self._connect()
+        # Runs hold what people said: for the owner only. SQLite gives its -wal and -shm the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._writer = sqlite3.connect(path, **_OPTIONS)
         try:
             self._prepare()
+        except sqlite3.DatabaseError as error:
+            self._writer.close()
+            raise Unavailable(f"{path} cannot be used as lineage store: {error}") from error
         except BaseException:
             self._writer.close()
             raise
@@ -118,7 +131,7 @@ class Database:
         try:
             connection = self._readers.get_nowait()
         except queue.Empty:
-            connection = self._connect()
+            connection = sqlite3.connect(self._path, **_OPTIONS)
             connection.execute("PRAGMA query_only=1")
         try:
             yield connection
@@ -154,16 +167,10 @@ class Database:
             except queue.Empty:
                 return
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=10.0, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA cache_size=-16000")
-        return connection
-
     def _prepare(self) -> None:
         writer = self._writer
+        writer.execute("PRAGMA synchronous=NORMAL")
+        writer.execute("PRAGMA cache_size=-16000")
         if writer.execute("PRAGMA user_version").fetchone()[0] == 0:
             writer.execute("PRAGMA auto_vacuum=INCREMENTAL")
         writer.execute("PRAGMA journal_mode=WAL").fetchone()
