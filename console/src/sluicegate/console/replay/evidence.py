@@ -13,6 +13,7 @@ from sluicegate.console.replay.server import answer
 from sluicegate.console.replay.tasks import resampled
 from sluicegate.contracts.evidence import ArmFacts
 from sluicegate.gateway.compare import compare
+from sluicegate.rollout.backtest import RecordedPair
 
 COMPONENTS = ("agent", "evaluator")
 """Components of replay.workflows; in a recording none of them ever fell back."""
@@ -40,6 +41,23 @@ def trios(
         selection.check(recording)
     facts = cache(lambda task: _facts(recording, task, *selections))
     return (facts(task) for task in resampled(recording, runs, seed))
+
+
+def pairs(
+    recording: Recording, stable: str, candidate: str, floor: str, *, runs: int, seed: int
+) -> Iterator[RecordedPair]:
+    """The same as input of `rollout.backtest`, with the tasks in place of run ids."""
+    drawn = trios(recording, stable, candidate, floor, runs=runs, seed=seed)
+    return (
+        RecordedPair(
+            unit=f"{seed}/{number}",
+            stable=trio.stable,
+            candidate=trio.candidate,
+            control=trio.control,
+            runs=(f"task-{trio.task}",),
+        )
+        for number, trio in enumerate(drawn)
+    )
 
 
 def _facts(

@@ -1,0 +1,78 @@
+"""Real agent behaviour (tau-bench airline, gpt-4o) through the gates, without servers.
+
+Trials 0 and 3 both succeed in 21 of 50 tasks: the same agent. The best of four trials succeeds in 36, the worst in 10.
+Abort alpha is 0.01.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from sluicegate.console import exits, main
+from sluicegate.console.recordings import Recording
+from sluicegate.console.replay import parse_selection
+from sluicegate.console.replay.evidence import pairs
+from sluicegate.contracts.errors import Refused
+from sluicegate.contracts.stages import Outcome
+from tests.recorded.pairings import SEEDS, backtest
+
+pytestmark = pytest.mark.recorded
+
+
+@pytest.mark.parametrize(
+    ("selection", "successes"), [("trial-0", 21), ("trial-3", 21), ("best", 36), ("worst", 10)]
+)
+def test_the_recorded_agents_succeed_as_often_as_published(
+    tau_bench: Recording, selection: str, successes: int
+) -> None:
+    chosen = parse_selection(selection)
+    assert sum(chosen.of(tau_bench, task).reward for task in tau_bench.tasks) == successes
+
+
+def test_every_recorded_run_is_an_answer_with_its_calls(tau_bench: Recording) -> None:
+    """50 tasks, 4 trials, 1,164 calls (shared/data/README.md)."""
+    runs = [run for trials in tau_bench.runs.values() for run in trials.values()]
+    assert (len(tau_bench.tasks), tau_bench.trials, len(runs)) == (50, (0, 1, 2, 3), 200)
+    assert sum(len(run.tool_calls) for run in runs) == 1164
+    assert all(run.answer for run in runs)
+
+
+def test_the_same_agent_is_not_aborted(tau_bench: Recording) -> None:
+    outcomes = [backtest(tau_bench, "same", seed, runs=3000).outcome for seed in SEEDS]
+    assert outcomes.count(Outcome.ABORTED) <= 1
+    assert outcomes.count(Outcome.PROMOTED) >= 18
+
+
+def test_a_worse_agent_is_always_aborted_where_the_evidence_first_suffices(tau_bench: Recording) -> None:
+    """Rewards differ by 0.52 on average: about 30 units, so in Canary, by the reward."""
+    for seed in SEEDS:
+        report = backtest(tau_bench, "worse", seed, runs=3000)
+        assert (report.outcome, report.stage) == ("Aborted", "Canary"), seed
+        failed = [gate.finding for gate in report.stages[-1].gates if gate.finding.verdict == "Fail"]
+        assert [finding.gate for finding in failed] == ["reward"], seed
+        assert failed[0].have <= 60, seed
+        assert failed[0].runs, seed
+
+
+def test_the_same_seed_draws_the_same_runs(tau_bench: Recording) -> None:
+    first, again, other = (list(pairs(tau_bench, "0", "3", "1", runs=100, seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_a_selection_that_was_not_recorded_is_refused(tau_bench: Recording) -> None:
+    with pytest.raises(Refused, match="trial-0, trial-1, trial-2, trial-3"):
+        pairs(tau_bench, "0", "4", "1", runs=1, seed=1)
+
+
+def test_the_command_says_the_same(
+    tau_bench_file: Path, tau_bench: Recording, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main.run(
+        ["backtest", str(tau_bench_file), "--stable", "best", "--candidate", "worst", "--seed", "7"]
+    )
+    report = backtest(tau_bench, "worse", 7, runs=20_000)
+    said = capsys.readouterr().out
+    assert code == exits.ENDED_OTHERWISE
+    assert report.message in said
+    assert f"Aborted in Canary after {report.units} units" in said
