@@ -85,6 +85,12 @@ def test_a_refused_decision_exits_2_with_the_loops_reason(server: ApiServer, cli
     assert "gate success failed: 0.81 against 0.97" in said.err
 
 
+def test_the_record_of_another_decision_is_not_taken_for_the_answer(server: ApiServer, cli: Cli) -> None:
+    earlier = {"metadata": {"uid": "x", "name": "y"}, "spec": {"action": "Promote", "decidedBy": "bob"}}
+    server.put(objects.rollout(decisions=[objects.record(earlier, "Applied", "long ago")]))
+    assert cli("promote", "support-bot", "--timeout", "0").code == 8
+
+
 def test_an_expired_decision_exits_5(server: ApiServer, cli: Cli) -> None:
     with server.on_decision(answered("Expired", "expired at noon")):
         said = cli("approve", "support-bot")

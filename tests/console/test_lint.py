@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sluicegate.console.commands import backtest
 from tests.console import objects
 from tests.console.conftest import Cli
 
@@ -111,6 +112,13 @@ def test_several_seeds_are_counted(cli: Cli, tmp_path: Path) -> None:
     said = cli("backtest", file, "--seeds", "3")
     assert said.code == 7
     assert said.out.splitlines()[-1] == "Aborted 3 of 3"
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [((0, 0), 0), ((0, 8, 0), 8), ((8, 7, 0), 7), ((7, 8), 7)], ids=str
+)
+def test_the_worst_seed_gives_the_exit_code(codes: tuple[int, ...], code: int) -> None:
+    assert backtest.worst(codes) == code
 
 
 def test_backtest_as_json(cli: Cli, tmp_path: Path) -> None:

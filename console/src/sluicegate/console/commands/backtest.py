@@ -1,7 +1,7 @@
 """`sluicegate backtest`: what the gates would have said of recorded runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,10 +71,15 @@ def backtest(  # noqa: PLR0913 - one parameter per option
             )
         else:
             _say_many(reports)
-    return max((_code(report) for report in reports.values()), key=_SEVERITY.index)
+    return worst(_code(report) for report in reports.values())
 
 
 _SEVERITY = (exits.OK, exits.TIMEOUT, exits.ENDED_OTHERWISE)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several seeds: one abort counts more than one that was undecided."""
+    return max(codes, key=_SEVERITY.index)
 
 
 def _spec(path: Path | None, candidate: str) -> "WorkflowSpec":
