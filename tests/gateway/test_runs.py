@@ -256,6 +256,21 @@ async def test_the_breaker_stops_calling_a_dead_destination() -> None:
     assert last["steps"][0]["attempts"] == []
 
 
+async def test_an_impatient_caller_opens_no_circuit_for_others() -> None:
+    async def slow(_: Any) -> int:
+        await asyncio.sleep(0.05)
+        return 1
+
+    part: dict[str, Any] = {
+        "circuitBreaker": {"failureRate": "0.1", "minCalls": 2, "openSeconds": 60},
+        "timeoutMs": 20_000,
+    }
+    async with serving(slow) as server, harness(stable_plan(spec_of(component(server.url, **part)))) as gate:
+        hasty = [await gate.run({}, deadline_ms=5) for _ in range(5)]
+        patient = await gate.run({})
+    assert ({response.status for response in hasty}, patient.status) == ({504}, 200)
+
+
 async def test_a_slow_attempt_is_cut_at_its_timeout() -> None:
     never = asyncio.Event()
     async with serving(lambda _: never.wait()) as server:

@@ -100,8 +100,9 @@ async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[C
         message = f"the circuit to {component.name} {component.version} is open"
         return CallResult(failure=Failure.CIRCUIT_OPEN, message=message), None
     trial = _Trial()
+    own = component.timeout if component.timeout is not None else state.program.deadline
+    seconds = left if component.timeout is None else min(left, component.timeout)
     try:
-        seconds = left if component.timeout is None or component.timeout > left else component.timeout
         await _send(call, trial, number, seconds, left)
     except TransportError as error:
         trial.result = CallResult(failure=error.failure, message=error.message)
@@ -116,7 +117,7 @@ async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[C
     ended = state.kernel.monotonic()
     result = trial.result
     if call.breaker is not None:
-        call.breaker.record(failed=result.failure in BREAKING, now=ended)
+        _tell(call.breaker, trial, ended, is_hasty=seconds * 2 < own)
     state.spent += ended - begun
     wall = (ended - begun) * 1000.0
     queued = trial.queue_ms
@@ -145,6 +146,21 @@ class _Trial:
     usage: dict[str, Any] | None = None
     retryable: bool = True
     wait: float = 0.0
+
+
+def _tell(breaker: Breaker, trial: _Trial, now: float, *, is_hasty: bool) -> None:
+    """What the attempt says of the destination's health.
+
+    Nothing, when it was never reached, or when a caller in haste left it less than half of its usual time: otherwise
+    one impatient caller could open the circuit for everybody.
+    """
+    failure = trial.result.failure
+    if failure in BREAKING and not (is_hasty and failure is Failure.TIMEOUT):
+        breaker.record(failed=True, now=now)
+    elif trial.status is not None:
+        breaker.record(failed=False, now=now)
+    else:
+        breaker.release()
 
 
 async def _send(call: _Call, trial: _Trial, number: int, seconds: float, left: float) -> None:
