@@ -1,0 +1,242 @@
+"""The small parts: events, ingester thread, clock of requests, metrics endpoint, retention, the folder's lock."""
+
+import sqlite3
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from sluicegate.contracts.errors import Conflict, Refused, Unavailable
+from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
+from sluicegate.contracts.resources.rollout import RolloutStatus
+from sluicegate.contracts.stages import Outcome, Stage, State
+from sluicegate.lineage.ingester import Progress
+from sluicegate.lineage.store import LineageStore
+from sluicegate.operator import retention
+from sluicegate.operator.events import SqliteEvents
+from sluicegate.operator.gather import typed
+from sluicegate.operator.ingest import IngestThread
+from sluicegate.operator.lineage_view import since
+from sluicegate.operator.memory import MemoryStore
+from sluicegate.operator.metrics_server import MetricsServer
+from sluicegate.operator.ports import Event, Ref
+from sluicegate.operator.reservation import PortReservation
+from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
+from sluicegate.operator.telemetry import Telemetry
+from tests.operator.samples import staged, workflow
+from tests.operator.world import World
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ABOUT = Ref("WorkflowRollout", "default", "echo-1")
+
+
+def event(reason: str = "StageEntered", message: str = "on", *, key: str = "", about: Ref = ABOUT) -> Event:
+    return Event(type="Normal", reason=reason, message=message, about=about, key=key)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Any:
+    made = SqliteEvents(tmp_path / "events.db", clock=lambda: NOW, kept=10)
+    yield made
+    made.close()
+
+
+def test_a_repeated_event_counts_and_becomes_the_newest(events: SqliteEvents) -> None:
+    for message in ("on", "off", "on"):
+        events.record(event(message=message))
+    found = [(one["message"], one["count"]) for one in events.find()]
+    assert found == [("off", 1), ("on", 2)]
+
+
+def test_equal_keys_are_the_same_event_whatever_it_says(events: SqliteEvents) -> None:
+    events.record(event(message="at 10:00", key="k"))
+    events.record(event(message="at 10:01", key="k"))
+    (one,) = events.find()
+    assert (one["message"], one["count"]) == ("at 10:01", 2)
+
+
+def test_events_are_bounded_and_found_by_what_they_are_about(events: SqliteEvents) -> None:
+    for number in range(25):
+        events.record(event(message=str(number), about=Ref("AgentWorkflow", "default", f"w{number % 2}")))
+    assert [one["message"] for one in events.find()] == [str(number) for number in range(15, 25)]
+    assert [one["message"] for one in events.find(name="w1", limit=2)] == ["21", "23"]
+    events.record(event())
+    events.record(event(about=Ref("AgentWorkflow", "default", "echo")))
+    events.record(event(about=Ref("AgentWorkflow", "default", "echoes")))
+    assert [one["about"]["name"] for one in events.find(workflow="echo")] == ["echo-1", "echo"]
+
+
+class Spool:
+    """An ingester that fails a few times, then has some bytes left for a few steps."""
+
+    def __init__(self, failures: int, lag: int) -> None:
+        self.failures, self.lag, self.steps = failures, lag, 0
+        self.empty = threading.Event()
+
+    def step(self, now: datetime) -> Progress:
+        self.steps += 1
+        if self.failures:
+            self.failures -= 1
+            raise sqlite3.OperationalError("disk is full")
+        self.lag = max(0, self.lag - 1)
+        if not self.lag:
+            self.empty.set()
+        return Progress(lag_bytes=self.lag)
+
+
+def test_a_failing_ingester_goes_on_and_is_told() -> None:
+    spool = Spool(failures=3, lag=2)
+    failed: list[int] = []
+    lags: list[int] = []
+    thread = IngestThread(spool, on_lag=lags.append, on_failure=lambda: failed.append(1))
+    thread.start()
+    assert spool.empty.wait(10)
+    thread.stop(10)
+    assert len(failed) == 3
+    assert not thread.failing
+    assert lags[:2] == [1, 0]
+
+
+def test_a_stop_takes_in_what_is_left() -> None:
+    spool = Spool(failures=0, lag=200)
+    thread = IngestThread(spool, on_lag=lambda _: None, on_failure=lambda: None)
+    thread.start()
+    thread.stop(10)
+    assert spool.lag == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [
+        ("90s", timedelta(seconds=90)),
+        ("15m", timedelta(minutes=15)),
+        ("2h", timedelta(hours=2)),
+        ("7d", timedelta(days=7)),
+    ],
+)
+def test_since_may_be_a_while_ago(text: str, ago: timedelta) -> None:
+    assert since(text, NOW) == NOW - ago
+
+
+def test_since_may_be_a_time() -> None:
+    assert since("2025-12-31T00:00:00Z", NOW) == NOW - timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "5", "-1h", "2025-12-31", "2025-12-31T00:00:00", "99999999999d"]
+)
+def test_since_is_refused_when_it_is_unclear(text: str) -> None:
+    with pytest.raises(Refused):
+        since(text, NOW)
+
+
+async def test_metrics_are_served_in_both_formats() -> None:
+    registry = CollectorRegistry()
+    telemetry = Telemetry(registry)
+    telemetry.restarts.inc()
+    server = MetricsServer(registry, "127.0.0.1", 0)
+    await server.start()
+    address = f"http://127.0.0.1:{server.port}"
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"{address}/metrics") as answer:
+            assert "sluicegate_gateway_worker_restarts_total 1.0" in await answer.text()
+        headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        async with session.get(f"{address}/metrics", headers=headers) as answer:
+            assert (await answer.text()).endswith("# EOF\n")
+    second = MetricsServer(registry, "127.0.0.1", server.port)
+    with pytest.raises(Unavailable, match="metrics port"):
+        await second.start()
+    await server.stop()
+
+
+async def test_a_rollout_is_counted_once_when_it_is_seen_to_end() -> None:
+    world = World()
+    await world.memory.create(staged("1.0.0", "http://x"))
+    for _ in range(3):
+        await world.round()
+    held = await world.memory.get(Ref("AgentWorkflow", "default", "echo"))
+    wanted = staged("2.0.0", "http://x")
+    wanted["metadata"]["finalizers"] = held["metadata"]["finalizers"]
+    await world.memory.update(wanted)
+    await world.round()
+    rollout = typed(await world.rollout(), WorkflowRollout)
+    registry = CollectorRegistry()
+    telemetry = Telemetry(registry)
+    done = RolloutStatus(state=State.DONE, outcome=Outcome.ABORTED)
+    telemetry.rollout(rollout, done)  # ended before this process began
+    assert "outcomes_total{" not in generate_latest(registry).decode()
+    telemetry.rollout(rollout, RolloutStatus(state=State.CANARY, stage=Stage.CANARY))
+    for _ in range(3):
+        telemetry.rollout(rollout, done)
+    line = 'sluicegate_rollout_outcomes_total{namespace="default",outcome="Aborted",workflow="echo"} 1.0'
+    assert line in generate_latest(registry).decode()
+    telemetry.gone(Ref("AgentWorkflow", "default", "echo"))
+    assert 'workflow="echo"' not in generate_latest(registry).decode()
+
+
+async def test_retention_follows_each_workflow(tmp_path: Path) -> None:
+    store = MemoryStore(lambda: NOW)
+    short = workflow("short")
+    short["spec"]["lineage"] = {"hotDays": 1, "coldDays": 2}
+    for item in (short, workflow("plain")):
+        typed(item, AgentWorkflow)
+        await store.create(item)
+    policy = await retention._policy(store)
+    tiers = {
+        name: (policy.of(("default", name)).hot_days, policy.of(("default", name)).cold_days)
+        for name in ("short", "plain")
+    }
+    assert tiers == {"short": (1, 2), "plain": (7, 90)}
+    lineage = LineageStore(tmp_path / "lineage.db")
+    await retention.sweep_once(store, lineage)
+    lineage.close()
+
+
+def test_a_folder_has_one_holder_at_a_time(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "s")
+    state.make()
+    assert state.root.stat().st_mode & 0o777 == 0o700
+    with state.held(), pytest.raises(Conflict, match="another sluicegate up"), state.held():
+        pass
+    with state.held():
+        pass
+
+
+def test_the_folder_is_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SLUICEGATE_STATE_DIR", str(tmp_path))
+    assert default_state_dir() == tmp_path
+    monkeypatch.delenv("SLUICEGATE_STATE_DIR")
+    monkeypatch.setenv("HOME", "/home/alice")
+    assert default_state_dir() == Path("/home/alice/.local/state/sluicegate")
+
+
+def test_facts_of_a_dead_up_are_none(tmp_path: Path) -> None:
+    state = StateDir(tmp_path)
+    assert read_up(state) is None
+    facts = UpFile(
+        pid=2**22 + 1,  # above the kernel's largest pid
+        gateway_host="127.0.0.1",
+        gateway_port=1,
+        metrics_port=2,
+        workers=1,
+        version="0",
+        started_at="now",
+    )
+    facts.write(state.up)
+    assert read_up(state) is None
+    state.up.write_text("{torn")
+    assert read_up(state) is None
+
+
+def test_a_port_is_held_until_it_is_given_back() -> None:
+    first = PortReservation("127.0.0.1", 0)
+    with pytest.raises(Unavailable, match="another running sluicegate up"):
+        PortReservation("127.0.0.1", first.port)
+    first.close()
+    PortReservation("127.0.0.1", first.port).close()
+    with pytest.raises(Unavailable, match="no address"):
+        PortReservation("not a host", 0)
