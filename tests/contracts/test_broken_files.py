@@ -301,6 +301,10 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
         example(("components.0.sla.maxLatencyMs", 5000)), "spec.components[0].sla.maxLatencyMs", "maxLatencyMs: 1200",
     ),
     "a Live component in a mirrored stage": (example(("components.1.mirrorStub", ...)), "spec.components[1].mirrorStub", "orders is Live"),
+    "a stub that is null": (example(("components.1.mirrorStub", {"value": None})), "spec.components[1].mirrorStub", "not null"),
+    "a fallback value that is null": (
+        minimal(components=[component(onFailure={"type": "Value", "value": None})]), "spec.components[0].onFailure.value", "not null",
+    ),
     "an empty stub": (example(("components.1.mirrorStub", {})), "spec.components[1].mirrorStub", "exactly one stand-in"),
     "a redaction that is no path": (example(("lineage.redact", ["input..phone"])), "spec.lineage.redact[0]", "not a path"),
     "a redaction of an unknown step": (example(("lineage.redact", ["steps.plna.output.x"])), "spec.lineage.redact[0]", "did you mean plan?"),

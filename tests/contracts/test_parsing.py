@@ -36,6 +36,47 @@ def test_resources_survive_a_round_trip(data: dict[str, Any]) -> None:
     assert parse_data(parse_data(resource.to_json()).to_json()).to_json() == resource.to_json()
 
 
+def test_every_kind_survives_a_round_trip() -> None:
+    digest = "sha256:" + "0" * 64
+    revision = {"name": "agent-1", "digest": digest, "version": "1.0.0"}
+    specs: dict[str, dict[str, Any]] = {
+        "WorkflowRevision": {
+            "workflow": "agent", "workflowUid": "u", "number": 1, "version": "1.0.0", "digest": digest, "body": example()["spec"],
+        },
+        "WorkflowRollout": {
+            "workflow": "agent", "workflowUid": "u", "stable": revision, "candidate": revision | {"name": "agent-2"}, "salt": digest,
+            "stages": [
+                {
+                    "name": "Canary", "share": {"numerator": 1, "denominator": 100}, "minRuns": 200, "minDurationSeconds": 0,
+                    "maxDurationSeconds": 3600, "controlShare": {"numerator": 0, "denominator": 1},
+                    "gates": [
+                        {"name": "success", "signal": "WorkflowSuccessRate", "margin": "0.05", "abortAlpha": "0.01", "promoteAlpha": "0.05"}
+                    ],
+                }
+            ],
+        },
+        "Decision": {
+            "action": "Promote", "target": {"name": "agent-1", "uid": "u"}, "decidedBy": "ada", "reason": "looks good",
+            "expected": {"candidate": digest, "stage": "Canary", "attempt": 1}, "expiresAt": "2026-01-31T12:00:00Z",
+        },
+        "AgentComponent": {
+            "owner": "shop", "versions": [{"version": "1", "lifecycle": "Approved", "endpoint": {"url": "http://a"}}],
+        },
+    }  # fmt: skip
+    assert set(specs) == set(KINDS) - {"AgentWorkflow"}
+    for kind, spec in specs.items():
+        resource = parse_data(
+            {
+                "apiVersion": "sluicegate.io/v1alpha1",
+                "kind": kind,
+                "metadata": {"name": "agent"},
+                "spec": spec,
+            }
+        )
+        assert type(resource).__name__ == kind
+        assert parse_data(resource.to_json()) == resource
+
+
 def test_null_inside_a_value_survives_a_round_trip() -> None:
     data = minimal()
     data["spec"]["components"][0] |= {

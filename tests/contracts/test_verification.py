@@ -36,7 +36,6 @@ FINE: dict[str, dict[str, Any]] = {
     "a Live component with another endpoint for mirrors": minimal(
         components=[component(sideEffects="Live", mirrorStub={"endpoint": {"url": "http://sandbox"}})]
     ),
-    "a Live component whose stub is null": minimal(components=[component(sideEffects="Live", mirrorStub={"value": None})]),
     "retries of an idempotent component": minimal(components=[component(idempotent=True, retry={"maxAttempts": 3})]),
     "a component that only stands in for another": minimal(
         components=[component(onFailure={"type": "Component", "component": "spare"}), component("spare")], steps=steps({"name": "a"})

@@ -2,10 +2,12 @@
 
 The text is read as a stream of libyaml events, never through YAML constructors: depth, size and the growth by
 aliases are bounded before anything is built. Scalars follow the core schema of YAML 1.2 (section 10.3.2), so `on`,
-`yes` and dates are texts. JSON is read the same way, with a second try by a JSON parser for what YAML does not
-know (tabs, surrogate pairs). Every mistake is reported, at once where the syntax allows it.
+`yes` and dates are texts. JSON is read the same way for its lines and limits, and by a JSON parser
+for its values, since YAML is not quite a superset. Every mistake is reported, at once where the syntax allows it.
 """
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +15,12 @@ from typing import Any
 import yaml
 
 from sluicegate.contracts.errors import Problem, Refused
-from sluicegate.contracts.json_text import load_json, looks_like_json, refused
-from sluicegate.contracts.limits import MAX_BYTES
+from sluicegate.contracts.json_text import json_value, looks_like_json, refused, syntax_problem
+from sluicegate.contracts.limits import MAX_BYTES, MAX_PROBLEMS
+from sluicegate.contracts.suggestions import shown
 from sluicegate.contracts.yaml_events import Composer, Loaded
 
+_WRITTEN_AS_JSON = re.compile(r'[\[{\s]*"')
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -32,13 +36,28 @@ class Document:
 def load(text: bytes | str, *, source: str = "-") -> tuple[Document, ...]:
     """All documents of a file. Raises Refused with every problem found; nothing else, whatever the input."""
     content = _decoded(text, source)
+    return _documents(_read(content, source), source)
+
+
+def _read(content: str, source: str) -> list[Loaded]:
+    """YAML; or, where it is JSON as well, the values as JSON has them, with YAML's lines when it could tell them."""
+    loaded: list[Loaded] = []
+    failed: yaml.YAMLError | None = None
     try:
         loaded = Composer(content, source).load()
     except yaml.YAMLError as error:
-        if not looks_like_json(content):
-            raise Refused((_syntax_problem(error, content, source),)) from None
-        loaded = [load_json(content, source)]
-    return _documents(loaded, source)
+        failed = error
+    if looks_like_json(content) and len(loaded) < 2:
+        try:
+            value = json_value(content, source)
+        except json.JSONDecodeError as error:
+            if failed is not None and _WRITTEN_AS_JSON.match(content):
+                raise Refused((syntax_problem(error, source),)) from None
+        else:
+            return [Loaded(value, item.line, item.lines) for item in loaded] or [Loaded(value, 1, {})]
+    if failed is not None:
+        raise Refused((_syntax_problem(failed, content, source),))
+    return loaded
 
 
 def _decoded(text: bytes | str, source: str) -> str:
@@ -85,30 +104,49 @@ def _is_unicode(text: str) -> bool:
 
 
 def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
-    documents = []
-    problems = []
-    for item in loaded:
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for item in (part for whole in loaded for part in _unlisted(whole)):
         if isinstance(item.value, dict):
             documents.append(Document(data=item.value, lines=item.lines, source=source))
         elif item.value is not None:
-            problems.append(
-                Problem(
-                    path="",
-                    message="the document is not an object",
-                    value=type(item.value).__name__,
-                    allowed="an object with apiVersion, kind, metadata and spec",
-                    hint="is this the right file?",
-                    line=item.line,
-                    source=source,
-                )
-            )
+            problems.append(_not_an_object(item, source))
     if problems:
-        raise Refused(tuple(problems))
+        raise Refused(tuple(problems[:MAX_PROBLEMS]))
     if not documents:
         raise refused(
             "the file is empty", source, value="no document", hint="`sluicegate init` writes a first one"
         )
     return tuple(documents)
+
+
+def _unlisted(whole: Loaded) -> list[Loaded]:
+    """The items of a ``kind: List``, as `get -o yaml` prints several objects; else the document itself."""
+    value = whole.value
+    if not (isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list)):
+        return [whole]
+    lines: list[dict[str, int]] = [{} for _ in value["items"]]
+    begins = [whole.line] * len(lines)
+    for path, line in whole.lines.items():
+        index, closed, field = path.removeprefix("items[").partition("]")
+        if path.startswith("items[") and closed:
+            if field:
+                lines[int(index)][field.removeprefix(".")] = line
+            else:
+                begins[int(index)] = line
+    return [Loaded(*parts) for parts in zip(value["items"], begins, lines, strict=True)]
+
+
+def _not_an_object(item: Loaded, source: str) -> Problem:
+    return Problem(
+        path="",
+        message="the document is not an object",
+        value=shown(item.value),
+        allowed="an object with apiVersion, kind, metadata and spec",
+        hint="is this the right file?",
+        line=item.line,
+        source=source,
+    )
 
 
 def _syntax_problem(error: yaml.YAMLError, content: str, source: str) -> Problem:

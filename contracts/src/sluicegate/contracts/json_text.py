@@ -1,4 +1,4 @@
-"""JSON that the YAML reader could not take: tabs between tokens, surrogate pairs in escapes."""
+"""JSON as JSON: YAML does not know its surrogate pairs, and folds some characters of its texts."""
 
 import json
 import math
@@ -9,7 +9,6 @@ from typing import Any
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.limits import MAX_DEPTH, MAX_INTEGER, MAX_NODES
 from sluicegate.contracts.suggestions import shown
-from sluicegate.contracts.yaml_events import Loaded
 
 Note = Callable[[str, str], None]
 
@@ -29,31 +28,23 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[")
 
 
-def load_json(text: str, source: str) -> Loaded:
-    """The one value of a JSON text, without lines. Raises Refused."""
+def json_value(text: str, source: str) -> Any:
+    """The one value of a JSON text. Raises json.JSONDecodeError, or Refused for what JSON allows and we do not."""
     _check_size(text, source)
     problems: list[Problem] = []
 
     def note(message: str, value: str) -> None:
         problems.append(Problem(path="", message=message, value=value, source=source, hint=_HINTS[message]))
 
+    value = json.loads(
+        text,
+        object_pairs_hook=lambda pairs: _object(pairs, note),
+        parse_float=lambda digits: _float(digits, note),
+        parse_int=lambda digits: _integer(digits, note),
+        parse_constant=lambda word: note(_NOT_FINITE, word),
+    )
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=lambda pairs: _object(pairs, note),
-            parse_float=lambda digits: _float(digits, note),
-            parse_int=lambda digits: _integer(digits, note),
-            parse_constant=lambda word: note(_NOT_FINITE, word),
-        )
         json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise refused(
-            f"not valid JSON: {error.msg}",
-            source,
-            value=f"column {error.colno}",
-            line=error.lineno,
-            hint="check quotes, commas and brackets near this line",
-        ) from None
     except UnicodeEncodeError:
         raise refused(
             "a text holds half of a surrogate pair",
@@ -63,7 +54,19 @@ def load_json(text: str, source: str) -> Loaded:
         ) from None
     if problems:
         raise Refused(tuple(problems))
-    return Loaded(value, 1, {})
+    return value
+
+
+def syntax_problem(error: json.JSONDecodeError, source: str) -> Problem:
+    """Where the JSON ends to be JSON."""
+    return Problem(
+        path="",
+        message=f"not valid JSON: {error.msg}",
+        value=f"column {error.colno}",
+        hint="check quotes, commas and brackets near this line",
+        line=error.lineno,
+        source=source,
+    )
 
 
 def _check_size(text: str, source: str) -> None:

@@ -178,6 +178,7 @@ class Composer:
                 child(top.path, key), "merge keys are not read", event, value="<<",
                 hint="write the fields out, or use an alias for a whole value",
             )  # fmt: skip
+        self._lines.setdefault(child(top.path, key), _line(event))
         top.seen.add(key)
         top.key = key
 

@@ -158,13 +158,13 @@ def _needs_stub(path: str, component: Component, mirrored: list[Stage]) -> Probl
 
 
 def _one_stub(path: str, stub: MirrorStub) -> Iterator[Problem]:
-    given = [name for name in ("value", "endpoint") if name in stub.model_fields_set]
+    given = [name for name in ("value", "endpoint") if getattr(stub, name) is not None]
     if len(given) != 1:
         yield Problem(
             path=path,
             message="needs exactly one stand-in",
             value=" and ".join(given) or "nothing",
-            allowed="value or endpoint",
+            allowed="value (not null) or endpoint",
             hint="remove one of the two" if given else "add value",
         )
 

@@ -87,7 +87,7 @@ def degradation(facts: Facts) -> Iterator[Problem]:
 
 def _fields_of_type(on_failure: OnFailure, path: str) -> Iterator[Problem]:
     for field, strategy in _BELONGS_TO.items():
-        given = field in on_failure.model_fields_set
+        given = getattr(on_failure, field) is not None
         if given and on_failure.type is not strategy:
             yield Problem(
                 path=f"{path}.{field}",
@@ -101,7 +101,7 @@ def _fields_of_type(on_failure: OnFailure, path: str) -> Iterator[Problem]:
                 path=f"{path}.{field}",
                 message=f"is required with type {strategy.value}",
                 value="nothing",
-                allowed="a value that fits the component's output contract"
+                allowed="a value, not null, that fits the component's output contract"
                 if field == "value"
                 else "a component",
                 hint=f"add {field}",

@@ -37,9 +37,9 @@ def stand_ins_keep_contracts(facts: Facts) -> Iterator[Problem]:
         path = f"spec.components[{number}]"
         fallback, stub = component.on_failure, component.mirror_stub
         known = domains.get(component.name, ())
-        if fallback.type is FailureStrategy.VALUE and "value" in fallback.model_fields_set:
+        if fallback.type is FailureStrategy.VALUE and fallback.value is not None:
             yield from _broken(f"{path}.onFailure.value", fallback.value, check, known)
-        if stub is not None and stub.endpoint is None and "value" in stub.model_fields_set:
+        if stub is not None and stub.endpoint is None and stub.value is not None:
             yield from _broken(f"{path}.mirrorStub.value", stub.value, check, known)
 
 
