@@ -18,13 +18,13 @@ INTERRUPTED = 130
 MEANINGS: dict[int, str] = {
     OK: "Done. `rollout status`, `wait`: the rollout ended Promoted, FastPromoted or (after an undo) FastRolledBack, the workflow is Healthy, or what was waited for is true. `diff`: no difference.",
     ERROR: "Something unexpected failed; `--debug` shows where. `diff`: there is a difference.",
-    REFUSED: "The command line, a file or the act is wrong; every problem is listed and nothing was changed.",
+    REFUSED: "The command line, a file or the act is wrong (also a decision made for another candidate, stage or attempt); every problem is listed and nothing was changed.",
     NOT_FOUND: "No such object, run or file.",
     FORBIDDEN: "The caller may not do this.",
-    CONFLICT: "The object changed meanwhile, exists already, or the decision was made for another candidate, stage or attempt.",
+    CONFLICT: "The object changed meanwhile, exists already, or the decision expired before it was used; read again and retry.",
     UNAVAILABLE: "`sluicegate up` does not answer; may be tried again.",
     ENDED_OTHERWISE: "The rollout ended, without its candidate: Aborted, Rejected, Superseded, Expired or RolledBack.",
-    TIMEOUT: "The time given by `--timeout` is over; the rollout goes on.",
+    TIMEOUT: "The time given by `--timeout` is over; the rollout goes on. `backtest`: the recorded runs were used up before a decision.",
     INTERRUPTED: "Stopped by Ctrl-C; what runs in `sluicegate up` goes on.",
 }
 
