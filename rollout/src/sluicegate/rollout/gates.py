@@ -25,6 +25,9 @@ STALE_SECONDS: Final = 600.0
 STALE_GAPS: Final = 10.0
 """Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
 
+MOST_UNITS: Final = 1e9
+"""An estimate above this is no estimate."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
@@ -258,7 +261,8 @@ def units_to_go(item: SignalEvidence, threshold: float) -> int | None:
     growth = item.growth
     if growth is None or not math.isfinite(growth) or growth <= 0.0:
         return None
-    return max(1, math.ceil((threshold - item.safe_log_e) / growth))
+    more = (threshold - item.safe_log_e) / growth
+    return max(1, math.ceil(more)) if more <= MOST_UNITS else None
 
 
 def _time(evidence: StageEvidence, more: int) -> str:
