@@ -166,9 +166,7 @@ def with_signal(evidence: StageEvidence, name: Signal, **changes: Any) -> StageE
     """`evidence` with one signal changed."""
     from dataclasses import replace
 
-    changed = tuple(
-        replace(item, **changes) if item.signal is name else item for item in evidence.signals
-    )
+    changed = tuple(replace(item, **changes) if item.signal is name else item for item in evidence.signals)
     return replace(evidence, signals=changed)
 
 

@@ -5,6 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
+from sluicegate.contracts.errors import Forbidden, Refused
+from sluicegate.contracts.resources import AgentWorkflow, Decision, Resource
+from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.stages import Action, Outcome, Stage, State
+from sluicegate.rollout.admission import admit
+from sluicegate.rollout.model import CONTROLLER, AdmissionContext
+from sluicegate.rollout.revisions import CHANGED_BY
 from tests.rollout.samples import (
     SHORT,
     STABLE,
@@ -17,16 +25,10 @@ from tests.rollout.samples import (
     workflow_spec,
 )
 
-from sluicegate.contracts.errors import Forbidden, Refused
-from sluicegate.contracts.resources import AgentWorkflow, Decision, Resource
-from sluicegate.contracts.resources.workflow import WorkflowSpec
-from sluicegate.contracts.stages import Action, Outcome, Stage, State
-from sluicegate.rollout.admission import admit
-from sluicegate.rollout.model import CONTROLLER, AdmissionContext
-from sluicegate.rollout.revisions import CHANGED_BY
-
 CANARY = in_stage(Stage.CANARY)
-DONE = rollout(observed_generation=1, state=State.DONE, stage=Stage.FULL, outcome=Outcome.PROMOTED, ended_at=T0)
+DONE = rollout(
+    observed_generation=1, state=State.DONE, stage=Stage.FULL, outcome=Outcome.PROMOTED, ended_at=T0
+)
 PROMOTE = decision(Action.PROMOTE, CANARY)
 WISH = workflow(workflow_spec("2.0.0", **SHORT), stable_revision=STABLE.metadata.name).model_copy(
     update={"metadata": workflow().metadata.model_copy(update={"annotations": {}})}
@@ -60,7 +62,8 @@ def approval(by: str) -> tuple[Decision, Any]:
 
 
 def context(**changes: Any) -> AdmissionContext:
-    return AdmissionContext(**({"now": T0, "revisions": (STABLE,), "target": CANARY} | changes))
+    values: dict[str, Any] = {"now": T0, "revisions": (STABLE,), "target": CANARY}
+    return AdmissionContext(**(values | changes))
 
 
 OPENAI = {"protocol": "OpenAI", "url": "http://x", "model": "m"}
@@ -145,7 +148,12 @@ REFUSED: dict[str, tuple[Callable[[], Case], str]] = {
         "spec.version",
     ),
     "a new version at the same address": (
-        lambda: (WISH, workflow(workflow_spec("2.0.0", url="http://agent-1.0.0.local:8080")), "author", context()),
+        lambda: (
+            WISH,
+            workflow(workflow_spec("2.0.0", url="http://agent-1.0.0.local:8080")),
+            "author",
+            context(),
+        ),
         "spec.components[0].endpoint",
     ),
     "runtime Service": (lambda: (None, changed(WISH, runtime="Service"), "alice", context()), "spec.runtime"),
@@ -154,15 +162,18 @@ REFUSED: dict[str, tuple[Callable[[], Case], str]] = {
         "spec.components[0].endpoint.protocol",
     ),
     "a prompt in a config map": (
-        lambda: (None, with_component(endpoint=OPENAI | {"promptRef": {"configMap": "p"}}), "alice", context()),
+        lambda: (
+            None,
+            with_component(endpoint=OPENAI | {"promptRef": {"configMap": "p"}}),
+            "alice",
+            context(),
+        ),
         "spec.components[0].endpoint.promptRef.configMap",
     ),
     "a credential in a secret": (
         lambda: (
             None,
-            with_component(
-                endpoint=OPENAI | {"credentialRef": {"secretKeyRef": {"name": "s", "key": "k"}}}
-            ),
+            with_component(endpoint=OPENAI | {"credentialRef": {"secretKeyRef": {"name": "s", "key": "k"}}}),
             "alice",
             context(),
         ),
@@ -240,7 +251,10 @@ REFUSED: dict[str, tuple[Callable[[], Case], str]] = {
         lambda: (None, decision(Action.PROMOTE, CANARY, full=True, reason=""), "alice", context()),
         "spec.reason",
     ),
-    "a review of nothing": (lambda: (None, decision(Action.REVIEW, CANARY), "alice", context()), "spec.review"),
+    "a review of nothing": (
+        lambda: (None, decision(Action.REVIEW, CANARY), "alice", context()),
+        "spec.review",
+    ),
     "an approval by the author": (
         lambda: (None, approval("author")[0], "author", context(target=approval("author")[1])),
         "spec.decidedBy",

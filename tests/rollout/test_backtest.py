@@ -3,19 +3,20 @@
 import random  # noqa: TID251 - seeded
 
 import pytest
-from tests.rollout.samples import workflow_spec
 
 from sluicegate.contracts.evidence import ArmFacts
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Outcome, Signal, Stage, Verdict
 from sluicegate.rollout.backtest import RecordedPair, backtest
+from tests.rollout.samples import workflow_spec
 
 GATES = [{"name": "success", "signal": "WorkflowSuccessRate"}]
 
 
 def spec(**changes: object) -> WorkflowSpec:
     stages = [
-        {"name": stage, "minRuns": 50, "gates": GATES} | changes for stage in ("Canary", "Shadow", "Controlled", "Full")
+        {"name": stage, "minRuns": 50, "gates": GATES} | changes
+        for stage in ("Canary", "Shadow", "Controlled", "Full")
     ]
     return workflow_spec("2.0.0", stages=stages)
 

@@ -5,6 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
+from sluicegate.contracts.resources import Decision, WorkflowRollout
+from sluicegate.contracts.resources.rollout import RolloutStatus
+from sluicegate.contracts.stages import Action, Outcome, Signal, Stage, State
+from sluicegate.rollout.model import RolloutObserved
+from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.samples import (
     SHORT,
     STABLE,
@@ -20,12 +26,6 @@ from tests.rollout.samples import (
     workflow,
     workflow_spec,
 )
-
-from sluicegate.contracts.resources import Decision, WorkflowRollout
-from sluicegate.contracts.resources.rollout import RolloutStatus
-from sluicegate.contracts.stages import Action, Outcome, Signal, Stage, State
-from sluicegate.rollout.model import RolloutObserved
-from sluicegate.rollout.rollouts import reconcile_rollout
 
 NOW = later(5)
 
@@ -196,7 +196,9 @@ def test_promote_never_passes_a_fail() -> None:
 
 
 def test_two_promotes_in_one_look_advance_one_stage() -> None:
-    status = look(CANARY, decision(Action.PROMOTE, CANARY, by="alice"), decision(Action.PROMOTE, CANARY, by="bob"))
+    status = look(
+        CANARY, decision(Action.PROMOTE, CANARY, by="alice"), decision(Action.PROMOTE, CANARY, by="bob")
+    )
     assert status.state is State.SHADOW
     assert [record.result for record in status.decisions] == ["Applied", "Refused"]
 
@@ -248,7 +250,10 @@ def test_an_approval_is_void_in_another_attempt_and_after_its_time() -> None:
     counted = item.model_copy(update={"status": look(item, decision(Action.APPROVE, item))})
     held = counted.model_copy(update={"status": counted.status.model_copy(update={"held": True})})  # type: ignore[union-attr]
     override = decision(Action.OVERRIDE, held)
-    assert reconcile_rollout(observed(held, None, override), NOW + timedelta(seconds=59)).status.state is State.SHADOW
+    assert (
+        reconcile_rollout(observed(held, None, override), NOW + timedelta(seconds=59)).status.state
+        is State.SHADOW
+    )
     late = reconcile_rollout(observed(held, None, override), NOW + timedelta(seconds=61)).status
     assert last(late) == ("Refused", "Canary still waits: 0 of 1 approvals")
     second = held.model_copy(update={"status": held.status.model_copy(update={"attempt": 2})})  # type: ignore[union-attr]
@@ -257,7 +262,10 @@ def test_an_approval_is_void_in_another_attempt_and_after_its_time() -> None:
 
 def test_promote_and_override_do_not_replace_approvals() -> None:
     item = with_approvals()
-    assert last(look(item, decision(Action.PROMOTE, item))) == ("Refused", "Canary still waits: 0 of 1 approvals")
+    assert last(look(item, decision(Action.PROMOTE, item))) == (
+        "Refused",
+        "Canary still waits: 0 of 1 approvals",
+    )
 
 
 def test_an_approval_of_the_same_look_counts_before_the_promote() -> None:
@@ -309,7 +317,10 @@ def test_a_fallback_is_judged_once_and_one_unacceptable_holds() -> None:
 
 
 OBSTACLES = {
-    "the workflow wishes another version": ({"wish": workflow(workflow_spec("3.0.0"))}, "wishes another version"),
+    "the workflow wishes another version": (
+        {"wish": workflow(workflow_spec("3.0.0"))},
+        "wishes another version",
+    ),
     "stable has moved on": (
         {"wish": workflow(workflow_spec("2.0.0", **SHORT), stable_revision="bot-new")},
         "stable is bot-new now",
@@ -341,5 +352,7 @@ def test_undo_within_the_window_is_recorded_for_the_workflow() -> None:
     status = look(item, decision(Action.UNDO, item), wish=wish)
     assert last(status)[0] == "Applied"
     assert status.state is State.DONE
-    late = reconcile_rollout(observed(item, None, decision(Action.UNDO, item), wish=wish), T0 + timedelta(days=2))
+    late = reconcile_rollout(
+        observed(item, None, decision(Action.UNDO, item), wish=wish), T0 + timedelta(days=2)
+    )
     assert "rollback window" in last(late.status)[1]

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rollout.samples import T0, good_evidence, in_stage, later, signal, with_signal
 
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.rollout import gates, planning, verdicts
 from sluicegate.rollout.gates import View
+from tests.rollout.samples import T0, good_evidence, in_stage, later, signal, with_signal
 
 NAN, INF = math.nan, math.inf
 NOW = later(30)
@@ -170,7 +170,9 @@ def test_sentences_carry_both_numbers_n_and_alpha() -> None:
     )
     found = {item.gate: item for item in gates.evaluate(view(Stage.CANARY, evidence))}
     said = found["success"].message
-    assert said.startswith("candidate succeeded in 61.2 % of 240 units, stable in 93.8 %: worse (e = 3.12e+05 ≥ ")
+    assert said.startswith(
+        "candidate succeeded in 61.2 % of 240 units, stable in 93.8 %: worse (e = 3.12e+05 ≥ "
+    )
     assert said.endswith("= 1/α)")
 
 
@@ -182,7 +184,12 @@ def test_sentences_carry_both_numbers_n_and_alpha() -> None:
 )
 def test_only_finite_sufficient_evidence_passes(harm: float, safe: float, units: int, missing: int) -> None:
     evidence = with_signal(
-        fresh(Stage.CANARY), Signal.SUCCESS_RATE, harm_log_e=harm, safe_log_e=safe, units=units, missing=missing
+        fresh(Stage.CANARY),
+        Signal.SUCCESS_RATE,
+        harm_log_e=harm,
+        safe_log_e=safe,
+        units=units,
+        missing=missing,
     )
     found = {item.gate: item for item in gates.evaluate(view(Stage.CANARY, evidence))}["success"]
     if found.verdict is Verdict.PASS:
@@ -203,5 +210,7 @@ def test_more_safety_never_turns_a_pass_into_waiting(safe: float, more: float) -
 
 
 def test_a_stage_without_required_gates_never_passes() -> None:
-    found = [replace(item, required=False) for item in gates.evaluate(view(Stage.CANARY, fresh(Stage.CANARY)))]
+    found = [
+        replace(item, required=False) for item in gates.evaluate(view(Stage.CANARY, fresh(Stage.CANARY)))
+    ]
     assert verdicts.combine(found) is Verdict.WAIT

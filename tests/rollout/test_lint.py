@@ -3,12 +3,12 @@
 import math
 
 import pytest
-from tests.rollout.samples import SHORT, T0, workflow, workflow_spec
 
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import lint
+from tests.rollout.samples import SHORT, T0, workflow, workflow_spec
 
 
 def test_a_good_workflow_has_no_problem_and_an_estimate_for_each_stage() -> None:
@@ -16,7 +16,9 @@ def test_a_good_workflow_has_no_problem_and_an_estimate_for_each_stage() -> None
     assert report.ok
     assert [stage.stage for stage in report.stages] == list(Stage)
     assert report.seconds == sum(stage.seconds or 0 for stage in report.stages)
-    assert [stage.candidate_runs for stage in report.stages][:2] == [0, 0], "no user sees a mirrored candidate"
+    assert [stage.candidate_runs for stage in report.stages][:2] == [0, 0], (
+        "no user sees a mirrored candidate"
+    )
 
 
 def test_the_split_of_alpha_adds_up_to_the_budget() -> None:
@@ -66,7 +68,5 @@ def test_wider_margins_and_better_rates_need_fewer_units() -> None:
 
 
 def test_a_stage_that_cannot_be_decided_in_time_is_a_warning() -> None:
-    spec = workflow_spec(
-        "2.0.0", stages=[{"name": "Canary", "minRuns": 1, "maxDurationSeconds": 60}]
-    )
+    spec = workflow_spec("2.0.0", stages=[{"name": "Canary", "minRuns": 1, "maxDurationSeconds": 60}])
     assert any("Canary" in warning and "inconclusive" in warning for warning in lint.warnings(spec))

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rollout.samples import SHORT, STABLE, in_stage, rollout, workflow_spec
 
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.rollout import planning
+from tests.rollout.samples import SHORT, STABLE, in_stage, rollout, workflow_spec
 
 
 def spec(**changes: object) -> WorkflowSpec:
@@ -73,7 +73,9 @@ def test_full_asks_about_baselines_and_keeps_the_latency_boundary() -> None:
 
 def test_without_an_sla_full_uses_the_boundary_found_before() -> None:
     item = in_stage(Stage.FULL).spec.model_copy(update={"latency_boundary_ms": None})
-    (latency,) = [q for q in planning.questions(item, Stage.FULL, {}, 321.5) if q.signal is Signal.P95_LATENCY]
+    (latency,) = [
+        q for q in planning.questions(item, Stage.FULL, {}, 321.5) if q.signal is Signal.P95_LATENCY
+    ]
     assert latency.boundary_ms == 321.5
 
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rollout.samples import STABLE, T0, in_stage, later, revision, workflow_spec
 
 from sluicegate.contracts.routes import Share, TrafficMode
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.rollout import planning, routing
 from sluicegate.rollout.routing import LEASE, Passage
+from tests.rollout.samples import STABLE, T0, in_stage, later, revision, workflow_spec
 
 BODY = routing.body_of(STABLE)
 CANDIDATE = routing.body_of(revision(workflow_spec("2.0.0"), 2))

@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.rollout.samples import SHORT, T0, later, workflow_spec
-from tests.simulation.world import World
 
 from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
@@ -15,6 +13,8 @@ from sluicegate.contracts.stages import Action, Outcome, State
 from sluicegate.rollout import conditions
 from sluicegate.rollout.model import FINALIZER, Apply, Emit, Finalize, Plan, Route, WorkflowObserved
 from sluicegate.rollout.workflows import reconcile_workflow
+from tests.rollout.samples import SHORT, T0, later, workflow_spec
+from tests.simulation.world import World
 
 
 def spec(version: str, **changes: Any) -> WorkflowSpec:
@@ -60,9 +60,7 @@ def test_the_first_status_says_unknown() -> None:
 
 def test_an_invalid_first_wish_stalls_and_makes_nothing() -> None:
     body = spec("1.0.0")
-    broken = WorkflowSpec.model_validate(
-        {**body.to_json(), "steps": [{"name": "a", "component": "nobody"}]}
-    )
+    broken = WorkflowSpec.model_validate({**body.to_json(), "steps": [{"name": "a", "component": "nobody"}]})
     plan = reconcile_workflow(WorkflowObserved(workflow=new_workflow(broken)), T0)
     assert condition(plan, "Stalled") == ("True", "ContractInvalid")
     assert condition(plan, "ContractValid") == ("False", "ContractInvalid")
@@ -79,7 +77,7 @@ def settled(*versions: str, bad: frozenset[str] = frozenset(), ticks: int = 40) 
 
 
 def stable_of(world: World) -> str:
-    held = world.get(WorkflowRevision, world.workflow().status.stable_revision or "")  # type: ignore[union-attr]
+    held = world.get(WorkflowRevision, world.summary().stable_revision or "")
     assert held is not None
     return held.spec.version
 
@@ -88,7 +86,7 @@ def test_ready_when_every_gateway_follows() -> None:
     world = settled("1.0.0", ticks=3)
     assert condition(world, "Ready") == ("True", "Stable")
     assert condition(world, "Reconciling")[0] == "False"
-    assert world.workflow().status.phase == "Healthy"  # type: ignore[union-attr]
+    assert world.summary().phase == "Healthy"
     for gateway in world.gateways:
         gateway.alive = False
     world.look_at_all()
@@ -138,7 +136,7 @@ def test_a_new_version_at_the_same_address_stalls() -> None:
 def test_an_aborted_digest_is_latched_until_a_retry() -> None:
     world = settled("1.0.0", "2.0.0", bad=frozenset({"2.0.0"}), ticks=20)
     assert condition(world, "Stalled") == ("True", "Aborted")
-    assert world.workflow().status.phase == "Degraded"  # type: ignore[union-attr]
+    assert world.summary().phase == "Degraded"
     world.apply(spec("2.0.0", evaluationIntervalSeconds=5))
     world.run(10)
     assert len(world.list(WorkflowRollout)) == 1
@@ -146,7 +144,7 @@ def test_an_aborted_digest_is_latched_until_a_retry() -> None:
     world.decide(Action.RETRY, "bot-1")
     world.run(60)
     assert stable_of(world) == "2.0.0"
-    assert world.workflow().status.latched_digests == ()  # type: ignore[union-attr]
+    assert world.summary().latched_digests == ()
 
 
 def test_another_digest_is_tried_after_an_abort() -> None:
@@ -253,7 +251,10 @@ def test_a_read_that_misses_the_followed_rollout_starts_nothing() -> None:
     world.apply(spec("2.0.0"))
     world.run(3)
     seen = WorkflowObserved(
-        workflow=world.workflow(), revisions=world.list(WorkflowRevision), plan=world.plans[-1], live_gateways=2
+        workflow=world.workflow(),
+        revisions=world.list(WorkflowRevision),
+        plan=world.plans[-1],
+        live_gateways=2,
     )
     plan = reconcile_workflow(seen, world.now)
     assert not [act for act in plan.actions if isinstance(act, Apply | Route)]
@@ -269,10 +270,8 @@ def test_times_of_conditions_move_only_on_change() -> None:
     after = world.workflow().status
     assert before is not None
     assert after is not None
-    assert world.rollout("bot-1").status.state is State.DONE  # type: ignore[union-attr]
-    was, now = (
-        conditions.find(status.conditions, "ContractValid") for status in (before, after)
-    )
+    assert world.status_of("bot-1").state is State.DONE
+    was, now = (conditions.find(status.conditions, "ContractValid") for status in (before, after))
     assert was is not None
     assert now is not None
     assert now.last_transition_time == was.last_transition_time

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tests.simulation.world import World
-
 from sluicegate.contracts.resources import WorkflowRevision, WorkflowRollout
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.routes import TrafficMode
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage, State
 from sluicegate.rollout import planning, table
+from tests.simulation.world import World
 
 ORDER = [state.value for state in State]
 
@@ -53,7 +52,9 @@ class WatchedWorld(World):
             plan = gateway.plan
             if plan is not None and plan.candidate is not None and plan.stage is not None:
                 mirrored = plan.stage in MIRRORED_STAGES
-                assert (plan.mode is TrafficMode.MIRROR) == mirrored, "users would get a mirrored stage's candidate"
+                assert (plan.mode is TrafficMode.MIRROR) == mirrored, (
+                    "users would get a mirrored stage's candidate"
+                )
         versions = [plan.version for plan in self.plans if plan is not None]
         assert versions == sorted(set(versions)), "plan versions grow"
         running = [item for item in self.list(WorkflowRollout) if self._routes(item)]

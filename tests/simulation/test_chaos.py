@@ -4,19 +4,20 @@ import itertools
 from datetime import timedelta
 
 import pytest
+
+from sluicegate.contracts.resources import WorkflowRollout
+from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.stages import Action, Outcome, State
+from sluicegate.rollout import table
 from tests.rollout.samples import SHORT, workflow_spec
 from tests.simulation.invariants import WatchedWorld
 from tests.simulation.world import Chaos
-
-from sluicegate.contracts.resources import WorkflowRollout
-from sluicegate.contracts.stages import Action, Outcome, State
-from sluicegate.rollout import table
 
 HOSTILE = Chaos(stale=0.3, conflict=0.2, crash=0.1)
 CALM = Chaos()
 
 
-def spec(version: str):
+def spec(version: str) -> WorkflowSpec:
     return workflow_spec(version, **SHORT)
 
 
@@ -54,7 +55,7 @@ def step(world: WatchedWorld) -> None:
     world.check()
 
 
-def seconds_of(seconds: int):
+def seconds_of(seconds: int) -> timedelta:
     return timedelta(seconds=seconds)
 
 
@@ -77,7 +78,7 @@ def _rests(item: WorkflowRollout) -> bool:
     return status is not None and (status.state is State.DONE or status.held or status.paused)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(30))
 def test_invariants_hold_in_a_storm_and_everything_comes_to_rest(seed: int) -> None:
     world = WatchedWorld(seed=seed, chaos=HOSTILE, bad=frozenset({"3.0.0", "5.0.0"}))
     world.apply(spec("1.0.0"))
@@ -88,12 +89,14 @@ def test_invariants_hold_in_a_storm_and_everything_comes_to_rest(seed: int) -> N
     except AssertionError as error:
         raise AssertionError(f"seed {seed}: {error}\n" + "\n".join(world.log[-60:])) from error
     for item in world.list(WorkflowRollout):
-        won = item.status is not None and item.status.outcome in {Outcome.PROMOTED}
+        won = item.status is not None and item.status.outcome is Outcome.PROMOTED
         passed = item.status is not None and not any(
             record.action in {"Promote", "Override"} and record.result == "Applied"
             for record in item.status.decisions
         )
-        assert not (won and passed and item.spec.candidate.version in world.bad), f"seed {seed}: a bad one won"
+        assert not (won and passed and item.spec.candidate.version in world.bad), (
+            f"seed {seed}: a bad one won"
+        )
 
 
 def test_a_crash_at_any_single_point_changes_no_outcome() -> None:
@@ -122,9 +125,19 @@ def _life(world: WatchedWorld) -> list[object]:
         world.advances("bot-1", 1),
         second.status.outcome,
         world.advances("bot-2", 1),
-        world.workflow().status.stable_revision,  # type: ignore[union-attr]
+        world.summary().stable_revision,
         world.plans[-1].stable.version if world.plans[-1] else None,
     ]
+
+
+def reach(world: WatchedWorld, state: State) -> None:
+    """Tick until bot-1 is there."""
+    for _ in range(60):
+        world.tick()
+        held = world.get(WorkflowRollout, "bot-1")
+        if held is not None and held.status is not None and held.status.state is state:
+            return
+    raise AssertionError(f"bot-1 did not reach {state}")
 
 
 @pytest.mark.parametrize("state", table.STAGES)
@@ -148,7 +161,11 @@ def test_twenty_restarts_in_a_stage_leave_stage_attempt_and_start(state: State) 
     assert before is not None
     assert after is not None
     assert before.state is state
-    assert (after.state, after.attempt, after.stage_started_at) == (state, before.attempt, before.stage_started_at)
+    assert (after.state, after.attempt, after.stage_started_at) == (
+        state,
+        before.attempt,
+        before.stage_started_at,
+    )
 
 
 def test_nothing_is_written_at_rest() -> None:
@@ -168,10 +185,7 @@ def test_a_gateway_that_is_cut_off_leaves_the_candidate_when_its_lease_ends() ->
     world.apply(spec("1.0.0"))
     world.run(3)
     world.apply(spec("2.0.0"))
-    while (world.rollout("bot-1").status if world.get(WorkflowRollout, "bot-1") else None) is None or (
-        world.rollout("bot-1").status.state is not State.CONTROLLED  # type: ignore[union-attr]
-    ):
-        world.tick()
+    reach(world, State.CONTROLLED)
     world.tick()
     assert world.users_on_candidate() == {"2.0.0"}
     world.now += seconds_of(61)  # nobody renews

@@ -8,16 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.rollout.samples import SHORT, workflow_spec
-from tests.simulation.world import World
 
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
+from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Action, Outcome, State
+from tests.rollout.samples import SHORT, workflow_spec
+from tests.simulation.world import World
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def spec(version: str):
+def spec(version: str) -> WorkflowSpec:
     return workflow_spec(version, **SHORT)
 
 
@@ -42,7 +43,7 @@ def good_candidate_is_promoted() -> World:
     world.apply(spec("2.0.0"))
     until(world, "bot-1", State.DONE)
     world.run(3)
-    assert world.workflow().status.stable_revision == world.rollout("bot-1").spec.candidate.name
+    assert world.summary().stable_revision == world.rollout("bot-1").spec.candidate.name
     return world
 
 
@@ -51,8 +52,8 @@ def bad_candidate_is_aborted_and_latched() -> World:
     world.apply(spec("2.0.0"))
     until(world, "bot-1", State.DONE)
     world.run(20)
-    assert world.rollout("bot-1").status.outcome is Outcome.ABORTED
-    assert world.workflow().status.latched_digests == (world.digest(spec("2.0.0")),)
+    assert world.status_of("bot-1").outcome is Outcome.ABORTED
+    assert world.summary().latched_digests == (world.digest(spec("2.0.0")),)
     return world
 
 
@@ -64,7 +65,7 @@ def newer_wish_supersedes_in_controlled() -> World:
     until(world, "bot-1", State.DONE)
     until(world, "bot-2", State.DONE)
     world.run(2)
-    assert world.rollout("bot-1").status.outcome is Outcome.SUPERSEDED
+    assert world.status_of("bot-1").outcome is Outcome.SUPERSEDED
     return world
 
 
@@ -100,7 +101,7 @@ def retry_after_an_abort_is_a_second_attempt() -> World:
     until(world, "bot-1", State.CANARY)
     until(world, "bot-1", State.DONE)
     world.run(2)
-    assert world.rollout("bot-1").status.attempt == 2
+    assert world.status_of("bot-1").attempt == 2
     return world
 
 
@@ -112,8 +113,8 @@ def undo_brings_the_earlier_stable_back() -> World:
     world.decide(Action.UNDO, "bot-1")
     until(world, "bot-2", State.DONE)
     world.run(10)
-    assert world.rollout("bot-2").status.outcome is Outcome.FAST_ROLLED_BACK
-    assert world.workflow().status.stable_revision == world.rollout("bot-1").spec.stable.name
+    assert world.status_of("bot-2").outcome is Outcome.FAST_ROLLED_BACK
+    assert world.summary().stable_revision == world.rollout("bot-1").spec.stable.name
     return world
 
 
@@ -125,7 +126,7 @@ def two_promotes_in_the_same_second() -> World:
     world.decide(Action.PROMOTE, "bot-1", by="bob")
     world.look_at_all()
     world.look_at_all()
-    assert world.rollout("bot-1").status.state is State.SHADOW
+    assert world.status_of("bot-1").state is State.SHADOW
     return world
 
 

@@ -21,7 +21,8 @@ from sluicegate.contracts.resources import (
     WorkflowRollout,
 )
 from sluicegate.contracts.resources.base import Metadata
-from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.resources.rollout import RolloutStatus
+from sluicegate.contracts.resources.workflow import WorkflowSpec, WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan, TrafficMode
 from sluicegate.contracts.stages import Action, Signal
 from sluicegate.rollout import planning
@@ -44,11 +45,11 @@ R = TypeVar("R", bound=Resource)
 Ref = tuple[str, str]
 
 
-class Crashed(Exception):
+class CrashedError(Exception):
     """The process died here; the store keeps what was written."""
 
 
-class Conflicted(Exception):
+class ConflictedError(Exception):
     """The object changed since it was read."""
 
 
@@ -121,7 +122,7 @@ class World:
         held = self.get(KINDS[item.kind].model, item.metadata.name)
         if held is not None:
             if getattr(held, "spec", None) != getattr(item, "spec", None):
-                raise Conflicted(f"{item.kind} {item.metadata.name} has another spec")
+                raise ConflictedError(f"{item.kind} {item.metadata.name} has another spec")
             return
         self.uids += 1
         metadata = item.metadata.model_copy(
@@ -187,6 +188,18 @@ class World:
         assert held is not None, name
         return held
 
+    def status_of(self, name: str) -> RolloutStatus:
+        """Of a rollout that was looked at."""
+        status = self.rollout(name).status
+        assert status is not None, name
+        return status
+
+    def summary(self) -> WorkflowStatus:
+        """Of the workflow, after its first look."""
+        status = self.workflow().status
+        assert status is not None
+        return status
+
     def reconcile(self, kind: str, name: str) -> None:
         """One look at one object, with everything that can go wrong; the next look starts from the store alone."""
         try:
@@ -194,7 +207,7 @@ class World:
                 self._look_at_workflow(name)
             else:
                 self._look_at_rollout(name)
-        except (Conflicted, Crashed):
+        except (ConflictedError, CrashedError):
             return
 
     def _look_at_workflow(self, name: str) -> None:
@@ -242,9 +255,9 @@ class World:
         if plan.status != held.status:
             self._may_crash()
             self._write_status(held, plan.status)
-        for act in plan.after():
+        for later in plan.after():
             self._may_crash()
-            match act:
+            match later:
                 case Finalize(ref, finalizers):
                     self._finalize(ref.name, finalizers)
                 case Route(route):
@@ -259,9 +272,9 @@ class World:
     def _write_status(self, held: Any, status: Any) -> None:
         current = self.get(type(held), held.metadata.name)
         if current is None or current.metadata.resource_version != held.metadata.resource_version:
-            raise Conflicted(held.metadata.name)
+            raise ConflictedError(held.metadata.name)
         if self.random.random() < self.chaos.conflict:
-            raise Conflicted("injected")
+            raise ConflictedError("injected")
         self.check_status(held, status)
         self.put(current.model_copy(update={"status": status}))
 
@@ -295,7 +308,7 @@ class World:
     def _may_crash(self) -> None:
         self.points += 1
         if self.points == self.crash_at or self.random.random() < self.chaos.crash:
-            raise Crashed
+            raise CrashedError
 
     # ---- data plane ------------------------------------------------------------------------------------------
 
@@ -326,9 +339,10 @@ class World:
         found = set()
         for gateway in self.gateways:
             plan = gateway.plan
-            if gateway.alive and plan is not None and plan.candidate is not None:
-                if plan.mode is TrafficMode.SPLIT and plan.lease_until and plan.lease_until >= self.now:
-                    found.add(plan.candidate.version)
+            if not gateway.alive or plan is None or plan.candidate is None:
+                continue
+            if plan.mode is TrafficMode.SPLIT and plan.lease_until and plan.lease_until >= self.now:
+                found.add(plan.candidate.version)
         return found
 
     def evidence(self, rollout: WorkflowRollout, key: EvidenceKey) -> StageEvidence | None:
