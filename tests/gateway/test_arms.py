@@ -45,6 +45,12 @@ def test_a_session_stays_in_its_arm(key: str, share: Share, one: object, two: ob
     assert (first.serving, first.unit, first.position) == (second.serving, second.unit, second.position)
 
 
+def test_the_end_of_a_share_is_outside() -> None:
+    assert not is_inside(0, Share(0, 1))
+    assert not is_inside(1 << 63, Share(1, 2))
+    assert is_inside((1 << 63) - 1, Share(1, 2))
+
+
 @given(st.integers(0, 2**64 - 1))
 def test_a_position_lies_below_one(place: int) -> None:
     assert 0.0 <= position(place) < 1.0

@@ -1,0 +1,72 @@
+"""The book of plans in force: compiled once, replaced at once, never worse than before."""
+
+from dataclasses import replace
+
+from sluicegate.contracts.routes import TrafficMode
+from sluicegate.gateway.plan_table import WorkflowKey
+from sluicegate.gateway.plans import PlanBook
+from tests.gateway.components import component, revision, rolling, spec_of, stable_plan
+
+KEY = WorkflowKey("default", "bot")
+URL = "http://127.0.0.1:9/"
+ONE = spec_of(component(URL))
+TWO = spec_of(component(URL), version="2")
+
+
+def test_a_renewed_lease_or_a_new_share_compiles_nothing_anew() -> None:
+    book = PlanBook()
+    plan = rolling(ONE, TWO, TrafficMode.MIRROR)
+    book.update([plan])
+    before = book.by_key[KEY]
+    book.update([replace(plan, version=3, attempt=2)])
+    after = book.by_key[KEY]
+    assert (after.stable is before.stable, after.candidate is before.candidate) == (True, True)
+    assert after.plan.version == 3
+
+
+def test_a_revision_of_the_same_name_with_another_body_is_another_program() -> None:
+    book = PlanBook()
+    book.update([stable_plan(ONE)])
+    redacting = revision(ONE | {"lineage": {"redact": ["input.phone"]}})  # not part of the digest
+    book.update([stable_plan(ONE, stable=redacting)])
+    assert book.by_key[KEY].stable.redactor is not None
+
+
+def test_programs_nobody_needs_are_let_go() -> None:
+    book = PlanBook()
+    book.update([rolling(ONE, TWO, TrafficMode.MIRROR)])
+    book.update([stable_plan(ONE, version=3)])
+    assert [name for _, name in book._programs] == ["bot-1"]
+    book.update([])
+    assert (book.by_key, book.by_path, book._programs) == ({}, {}, {})
+
+
+def test_a_plan_that_cannot_be_compiled_leaves_the_old_one_and_says_why() -> None:
+    book = PlanBook()
+    assert book.update([stable_plan(ONE)]) == {KEY: 1}
+    broken = spec_of(component(URL, contract={"input": {"type": "strnig"}}), version="2")
+    other = stable_plan(ONE, workflow="other")
+    assert book.update([rolling(ONE, broken, TrafficMode.SPLIT), other]) == {
+        WorkflowKey("default", "other"): 1
+    }
+    assert book.by_key[KEY].plan.version == 1
+    assert "strnig" in book.broken[0].reason
+    assert book.update([rolling(ONE, TWO, TrafficMode.SPLIT), other])[KEY] == 2
+    assert book.broken == ()
+
+
+def test_a_body_that_is_no_workflow_is_not_served() -> None:
+    book = PlanBook()
+    assert book.update([stable_plan({"version": "1"})]) == {}
+    assert book.by_path == {}
+    assert book.broken[0].key == KEY
+
+
+def test_only_the_default_namespace_has_the_short_path() -> None:
+    book = PlanBook()
+    book.update([stable_plan(ONE), stable_plan(ONE, namespace="shop")])
+    assert set(book.by_path) == {
+        "/v1/workflows/bot/runs",
+        "/v1/namespaces/default/workflows/bot/runs",
+        "/v1/namespaces/shop/workflows/bot/runs",
+    }
