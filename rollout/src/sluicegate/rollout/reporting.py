@@ -122,14 +122,21 @@ def _conditions(
     yield _traffic(observed, status)
     if seen.planned is not None:
         yield from _evidence(seen.findings, needs)
-    waits = seen.planned is not None and seen.planned.approvals is not None and not needs.people.approved
-    yield Wanted(
-        "AwaitingApproval", waits, "ApprovalsMissing" if waits else "NotWaiting", needs.people.missing
-    )
+    yield from _people(seen, needs)
     yield Wanted("Paused", status.paused, "PausedByPerson" if status.paused else "NotPaused")
     aborted = status.outcome is Outcome.ABORTED
     yield Wanted("Aborted", aborted, reason if aborted else "NotAborted", status.message if aborted else "")
     yield Wanted("Completed", done, reason, status.message if done else "")
+
+
+def _people(seen: Survey, needs: Requirements) -> Iterator[Wanted]:
+    people, asked = needs.people, seen.planned is not None
+    waits = {
+        "AwaitingApproval": (asked and not people.approved, "ApprovalsMissing"),
+        "AwaitingReview": (asked and not people.reviews_done, "ReviewsMissing"),
+    }
+    for name, (waiting, reason) in waits.items():
+        yield Wanted(name, waiting, reason if waiting else "NotWaiting", people.missing if waiting else "")
 
 
 def _obstacle(status: RolloutStatus, seen: Survey) -> tuple[str, str] | None:
