@@ -214,7 +214,8 @@ def test_a_new_plan_is_served_and_acknowledged_without_a_restart(
 ) -> None:
     table = PlanTable(tmp_path / "plans.db")
     with worker(tmp_path) as gate:
-        assert gate.ready() == {"ready": True, "worker": "w0", "workflows": []}
+        counts = {"written": 0, "dropped": 0, "lost": 0, "errors": 0}
+        assert gate.ready() == {"ready": True, "worker": "w0", "workflows": [], "spool": counts}
         assert gate.run()[0] == 404
         plan = stable_plan(spec_of(component(echo.url)))
         table.write(plan)

@@ -9,6 +9,7 @@ Request headers of a run: traceparent, sluicegate-deadline-ms (milliseconds for 
 Sluicegate-Run-Id, Sluicegate-Revision, Sluicegate-Version, traceparent. Errors are application/problem+json.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from sluicegate.gateway.problems import Response, problem
 from sluicegate.gateway.serving import After, Incoming, RunService
 
 MAX_BODY_BYTES = 1 << 20
+BODY_SECONDS = 30.0
+"""A client that takes longer to send its body is given up (408)."""
 _MAX_DEADLINE_MS = 86_400_000
 
 Scope = dict[str, Any]
@@ -30,8 +33,12 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class _TooLargeError(Exception):
-    """The body is above the limit."""
+class _RefusedError(Exception):
+    """The body is above the limit, or came too slowly; the answer says which."""
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
+        super().__init__(response.status)
 
 
 class _GoneError(Exception):
@@ -47,6 +54,7 @@ class App:
     readiness: Callable[[], tuple[bool, dict[str, Any]]]
     on_crash: Callable[[BaseException], None]
     max_body: int = MAX_BODY_BYTES
+    body_seconds: float = BODY_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Work after the answer happens here too, so the server waits for it when it stops."""
@@ -57,6 +65,8 @@ class App:
             await _send(send, response, head=scope["method"] == "HEAD")
             if after is not None:
                 await after()
+        except _RefusedError as refused:
+            await _send(send, refused.response)
         except _GoneError:
             return
         except Exception as error:  # noqa: BLE001 - the top loop of the process: one bad request, not all of them
@@ -75,10 +85,7 @@ class App:
         refused = _read_headers(scope["headers"], incoming)
         if refused is not None:
             return refused, None
-        try:
-            incoming.body = await _body(scope["headers"], receive, self.max_body)
-        except _TooLargeError:
-            return problem(413, f"the body is larger than {self.max_body} bytes"), None
+        incoming.body = await self._body(scope["headers"], receive)
         return await self.service.serve(live, incoming)
 
     async def _other(self, path: str, method: str, scope: Scope, receive: Receive) -> Response:
@@ -90,17 +97,41 @@ class App:
             case ["v1", "runs", run_id, "outcome"]:
                 if method != "POST":
                     return _not_allowed(method, "POST, OPTIONS")
-                try:
-                    body = await _body(scope["headers"], receive, self.max_body)
-                except _TooLargeError:
-                    return problem(413, f"the body is larger than {self.max_body} bytes")
-                return read_outcome(run_id, body, self.service)
+                return read_outcome(run_id, await self._body(scope["headers"], receive), self.service)
             case ["v1", "workflows", name, "runs"]:
                 return self._unknown("default", name)
             case ["v1", "namespaces", namespace, "workflows", name, "runs"]:
                 return self._unknown(namespace, name)
             case _:
                 return problem(404, f"no such path: {path[:200]}", hint="POST /v1/workflows/{name}/runs")
+
+    async def _body(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes:
+        """The whole body. Raises _RefusedError as soon as it must, _GoneError when the client left."""
+        for name, value in headers:
+            if name == b"content-length" and (len(value) > 12 or int(value) > self.max_body):
+                raise self._too_large()
+        chunks: list[bytes] = []
+        size, more = 0, True
+        try:
+            async with asyncio.timeout(self.body_seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise _GoneError
+                    chunk = message.get("body", b"")
+                    more = message.get("more_body", False)
+                    size += len(chunk)
+                    if size > self.max_body:
+                        raise self._too_large()
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise _RefusedError(
+                problem(408, f"the body did not come within {self.body_seconds:g} s")
+            ) from error
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _too_large(self) -> _RefusedError:
+        return _RefusedError(problem(413, f"the body is larger than {self.max_body} bytes"))
 
     def _health(self, path: str, method: str) -> Response:
         if method not in ("GET", "HEAD"):
@@ -157,32 +188,6 @@ def _headers_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     for name, value in headers:
         found.setdefault(name.decode("latin-1"), value.decode("latin-1"))
     return found
-
-
-async def _body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, limit: int) -> bytes:
-    """The whole body. Raises _TooLargeError as soon as that is known, _GoneError when the client left."""
-    for name, value in headers:
-        if name == b"content-length" and (len(value) > 12 or int(value) > limit):
-            raise _TooLargeError
-    message = await receive()
-    if message["type"] != "http.request":
-        raise _GoneError
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        if len(body) > limit:
-            raise _TooLargeError
-        return body
-    chunks, size = [body], len(body)
-    while message.get("more_body", False):
-        message = await receive()
-        if message["type"] != "http.request":
-            raise _GoneError
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise _TooLargeError
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _not_allowed(method: str, allowed: str) -> Response:

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class PlanWatch:
     table: PlanTable
     book: PlanBook
     worker: str
+    spool: SpoolWriter
     generation: int = -1
     served: dict[WorkflowKey, int] = field(default_factory=dict)
     acknowledged_at: datetime | None = None
@@ -103,6 +104,7 @@ class PlanWatch:
         ]
         ready = self.generation >= 0
         document: dict[str, Any] = {"ready": ready, "worker": self.worker, "workflows": workflows}
+        document["spool"] = asdict(self.spool.counts)
         document |= {"broken": broken} if broken else {}
         document |= {"plansUnavailable": self.trouble} if self.trouble is not None else {}
         return ready, document
@@ -155,7 +157,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     spool = SpoolWriter(config.state / "spool", config.worker)
     # A heartbeat that meets the operator's write gives up and comes again; users never wait for it.
     table = PlanTable(config.state / "plans.db", wait_ms=0)
-    watch = PlanWatch(table=table, book=PlanBook(), worker=config.worker)
+    watch = PlanWatch(table=table, book=PlanBook(), worker=config.worker, spool=spool)
     kernel = Kernel(
         client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter
     )
