@@ -105,3 +105,9 @@ def test_a_written_file_reads_back_the_same(tmp_path: Path) -> None:
 def test_an_unknown_candidate_is_refused_before_anything_starts() -> None:
     with pytest.raises(Refused, match="more-fallbacks"):
         run(DemoOptions(bad="rude"))
+
+
+def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "resources.db").touch()
+    with pytest.raises(Refused, match="not empty"):
+        run(DemoOptions(state_dir=tmp_path))

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 
 from sluicegate.console import demo_checks, demo_files, demo_text, output
-from sluicegate.console.client import WORKFLOWS, Client
+from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
 from sluicegate.console.demo_processes import Children, runs_url, until
 from sluicegate.contracts.errors import Problem, Refused, SluicegateError, Unavailable
 from sluicegate.contracts.stages import Outcome
@@ -46,14 +46,19 @@ def run(options: DemoOptions) -> int:
             path="--bad", message="no such candidate", value=options.bad, allowed=", ".join(BAD)
         )
         raise Refused((problem,))
-    with _state(options.state_dir) as root, _stoppable(), Children(root / "demo-logs") as children:
-        stage = _Stage(options, root, children)
+    with (
+        _folder(options.state_dir) as folder,
+        _stoppable(),
+        Children(folder.path / "demo-logs") as children,
+    ):
+        stage = _Stage(options, folder.path, children)
         with stage.traffic():
             truths = [stage.good(), stage.bad()]
             output.echo(demo_text.users(stage.tally))
             output.echo(demo_text.commands(stage.client, stage.witness, keep=options.keep))
             passed = all(truths)
             output.echo(demo_text.verdict(passed=passed))
+            folder.keep = folder.keep or not passed
             if options.keep:
                 _wait_for_ctrl_c()
     return 0 if passed else 1
@@ -110,13 +115,21 @@ class _Stage:
     def _roll_out(self, name: str, document: dict[str, Any], what: str) -> dict[str, Any]:
         from sluicegate.console import live
 
-        output.echo(demo_text.heading(document["spec"]["version"], what))
+        version = document["spec"]["version"]
+        output.echo(demo_text.heading(version, what))
         self._apply(name, document)
+        if not until(lambda: self._has_rollout(version), FIRST_SECONDS):
+            raise Unavailable(f"no rollout of version {version} began\n{self._children.tail('up')}")
         ended = live.watch(self.client, NAMESPACE, NAME, timeout=ROLLOUT_SECONDS)
         self._children.check()
         if ended.timed_out or ended.snapshot.rollout is None:
             output.note(f"the rollout has not ended in {ROLLOUT_SECONDS:g} s\n{self._children.tail('up')}")
         return ended.snapshot.rollout or {}
+
+    def _has_rollout(self, version: str) -> bool:
+        """So that what is watched is never the rollout before."""
+        found = self.client.listing(ROLLOUTS, NAMESPACE)
+        return any(rollout["spec"]["candidate"]["version"] == version for rollout in found)
 
     def _judge(self, rollout: dict[str, Any], wanted: Outcome) -> bool:
         outcome = (rollout.get("status") or {}).get("outcome")
@@ -161,34 +174,52 @@ class _Stage:
             raise Unavailable(f"version 1 did not become stable\n{self._children.tail('up')}")
 
 
+@dataclass(slots=True)
+class _Folder:
+    """Where the demo keeps its state and logs."""
+
+    path: Path
+    keep: bool
+
+
 @contextmanager
-def _state(chosen: Path | None) -> Iterator[Path]:
+def _folder(chosen: Path | None) -> Iterator[_Folder]:
+    """A chosen folder stays; a temporary one goes at the end, unless something failed."""
     if chosen is not None:
+        if chosen.exists() and any(chosen.iterdir()):
+            hint = "the demo starts with nothing; name a new folder"
+            raise Refused(
+                (Problem(path="--state-dir", message="is not empty", value=str(chosen), hint=hint),)
+            )
         chosen.mkdir(parents=True, exist_ok=True)
-        yield chosen
+        yield _Folder(chosen, keep=True)
         return
-    folder = Path(tempfile.mkdtemp(prefix="sluicegate-demo-"))
+    folder = _Folder(Path(tempfile.mkdtemp(prefix="sluicegate-demo-")), keep=False)
     try:
         yield folder
     except SluicegateError:
-        output.note(f"the logs are in {folder}")
+        folder.keep = True
         raise
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if folder.keep:
+            output.note(f"state and logs are kept in {folder.path}")
+        else:
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """SIGTERM ends the demo like Ctrl-C: through every `finally`."""
+    """SIGTERM and a closed terminal end the demo like Ctrl-C: through every `finally`."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _wait_for_ctrl_c() -> None:

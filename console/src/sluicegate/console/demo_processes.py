@@ -34,9 +34,15 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop all."""
-        while self.running:
-            _stop(self.running.pop()[1])
+        """Stop all, kindly; a second Ctrl-C ends them at once."""
+        try:
+            while self.running:
+                _stop(self.running[-1][1])
+                self.running.pop()
+        except KeyboardInterrupt:
+            for _, process in self.running:
+                _kill(process)
+            raise
 
     def services(self, program: Path, seed: int) -> str:
         """Start the example's components on a free port; the base URL."""
@@ -130,7 +136,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _kill(process)
     if process.stdout is not None:
         process.stdout.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the process and what it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -9,8 +9,6 @@ from sluicegate.console.client import Client
 from sluicegate.console.figures import gate_number
 from sluicegate.console.traffic import Answer, Tally
 
-MESSAGE_WIDTH = 100
-
 
 def opening(root: Path) -> str:
     """The first lines."""
@@ -46,7 +44,7 @@ def passage(rollout: dict[str, Any], answers: Sequence[Answer]) -> str:
         counts = demo_checks.shares(answers, stage)
         users = ", ".join(f"{number} by {version}" for version, number in counts.items()) or "none"
         lines.append(
-            f"{output.bold(stage.stage)}: {seconds:.0f} s, left by {stage.left_by}; users' runs: {users}"
+            f"{output.bold(stage.stage)}: {seconds:.0f} s, left by {stage.left_by.split(':')[0]}; users' runs: {users}"
         )
         lines += [_gate(gate) for gate in stage.gates]
     status = rollout.get("status") or {}
