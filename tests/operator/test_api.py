@@ -293,7 +293,9 @@ async def test_reads_pass_their_filters_on(served: Served) -> None:
     runs = await served.call("GET", "/lineage/runs?workflow=echo&arm=stable&limit=7")
     assert runs.body["items"] == [{"filters": {"workflow": "echo", "arm": "stable"}, "limit": 7}]
     assert (await served.call("GET", "/lineage/runs/known")).body["items"] == [{"run_id": "known"}]
-    assert (await served.call("GET", "/lineage/fallbacks?rollout=u")).body["items"] == [{"rollout": "u"}]
+    assert (await served.call("GET", "/lineage/fallbacks?rollout=u")).body["items"] == [
+        {"rollout": "u", "attempt": "1"}
+    ]
     assert (await served.call("GET", "/lineage/counts")).body == {"runs": 3}
     events = await served.call("GET", "/events?workflow=echo")
     assert events.body["items"] == [{"reason": "Asked", "workflow": "echo", "limit": 200}]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import orjson
 import pytest
 
 from sluicegate.contracts.errors import Unavailable
+from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.api_context import BASE
 from sluicegate.operator.reservation import PortReservation
 from sluicegate.operator.state_dir import read_up
@@ -112,6 +114,21 @@ def test_runs_and_events_are_shown(up: Up) -> None:
     assert "Completed" in reasons
 
 
+def test_fallbacks_that_users_got_are_shown(up: Up, url: str) -> None:
+    wanted = staged("1.0.0", url, name="patient")
+    wanted["spec"]["components"][0]["onFailure"] = {"type": "Value", "value": {"echo": "nobody"}}
+    up.apply(wanted)
+    run_id = until("served", lambda: run(up.port, {"fail": True}, "patient"))
+    found = until("kept", lambda: up.api("GET", "/lineage/fallbacks?workflow=patient")[1]["items"])
+    assert [(one["runId"], one["component"], one["strategy"]) for one in found] == [
+        (run_id, "agent", "Value")
+    ]
+    assert up.api("GET", "/lineage/fallbacks?rollout=nobody")[1]["items"] == []
+    assert up.api("GET", "/lineage/fallbacks?rollout=nobody&attempt=x")[0] == 422
+    up.api("DELETE", f"{BASE}/namespaces/default/agentworkflows/patient")
+    until("gone", lambda: len(up.objects("agentworkflows")) == 1)
+
+
 def test_a_worker_that_dies_is_replaced_and_users_notice_little(up: Up) -> None:
     before = workers(up)
     assert len(before) == 2
@@ -191,7 +208,17 @@ def test_a_kill_takes_the_workers_down_and_a_stop_finishes(up: Up) -> None:
     up.start()
     assert run(up.port, {"text": "after"})
     pids = list(workers(up).values())
-    assert up.stop() == 0
+    with ThreadPoolExecutor() as pool:
+        before = up.api("GET", "/lineage/counts")[1]
+        slow = pool.submit(run, up.port, {"seconds": 1.0})
+        quick = pool.submit(run, up.port, {"text": "taken in first"})
+        until("both are on their way", quick.done)
+        assert up.stop() == 0
+        assert slow.result(), "a run in flight is answered"
+    lineage = LineageStore(up.state.lineage)
+    assert lineage.run(str(slow.result())), "and kept"
+    lineage.close()
+    assert before["runs"] > 0
     assert not any(is_alive(pid) for pid in pids)
     assert not up.state.up.exists()
     assert "Traceback" not in up.logs()

@@ -185,8 +185,10 @@ class _Echo(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        answer = json.dumps({"echo": json.loads(body or b"null"), "path": self.path}).encode()
-        self.send_response(200)
+        asked = json.loads(body or b"null") or {}
+        time.sleep(asked.get("seconds", 0))
+        answer = json.dumps({"echo": asked, "path": self.path}).encode()
+        self.send_response(500 if asked.get("fail") else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -198,7 +200,10 @@ class _Echo(BaseHTTPRequestHandler):
 
 @contextmanager
 def component_server() -> Iterator[str]:
-    """Base URL of a component that answers with what it got; any path."""
+    """Base URL of a component that answers with what it got, at any path.
+
+    A body with `fail` is answered with 500, one with `seconds` so much later.
+    """
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

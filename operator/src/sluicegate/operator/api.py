@@ -24,7 +24,7 @@ error is a ``Status`` with ``reason``, ``code``, ``message`` and ``details.cause
 | GET /events | namespace, workflow, kind, name, limit | ``{"items": [{type, reason, message, count, firstAt, lastAt, about}]}``, the newest `limit`, oldest first |
 | GET /lineage/runs | namespace, workflow, arm, outcome, stage, rollout, revision, fallback, since, limit | ``{"items": [summary]}``, newest first |
 | GET /lineage/runs/{id} | | ``{"items": [run document, one per arm]}``; 404 |
-| GET /lineage/fallbacks | rollout (uid) or workflow, limit | ``{"items": [{runId, component, reason, strategy, request, response}]}``: fallbacks to review |
+| GET /lineage/fallbacks | rollout (uid), stage (Controlled), attempt (the present one); or workflow; component, limit | ``{"items": [{runId, component, reason, strategy, request, response}]}``: fallbacks to review |
 | GET /lineage/counts | | ``{...}``: what the store holds |
 
 An apply of a list answers ``{"kind": "ApplyResult", "dryRun": bool, "items": [{"operation": "created" |

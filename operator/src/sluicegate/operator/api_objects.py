@@ -1,6 +1,7 @@
 """Handlers of objects: get, list, watch, create, put, delete, apply."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -139,21 +140,22 @@ async def _follow(
     response: web.StreamResponse, api: Api, kind: Kind, *, after: int, keep: tuple[str | None, dict[str, str]]
 ) -> None:
     namespace, labels = keep
-    changes = api.store.watch(frozenset({kind.name}), after)
-    pending = asyncio.ensure_future(anext(changes))
-    try:
-        while True:
-            done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT)
-            if not done:
-                await response.write(b"\n")
-                continue
-            change = pending.result()
-            pending = asyncio.ensure_future(anext(changes))
-            here = namespace in {None, change.item["metadata"]["namespace"]}
-            if here and objects.has_labels(change.item, labels):
-                await _line(response, change.type, change.item)
-    finally:
-        pending.cancel()
+    async with aclosing(api.store.watch(frozenset({kind.name}), after)) as changes:
+        pending = asyncio.ensure_future(anext(changes))
+        try:
+            while True:
+                done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT)
+                if not done:
+                    await response.write(b"\n")
+                    continue
+                change = pending.result()
+                pending = asyncio.ensure_future(anext(changes))
+                here = namespace in {None, change.item["metadata"]["namespace"]}
+                if here and objects.has_labels(change.item, labels):
+                    await _line(response, change.type, change.item)
+        finally:
+            pending.cancel()
+            await asyncio.wait({pending})
 
 
 async def _line(response: web.StreamResponse, kind: str, item: Json) -> None:

@@ -7,7 +7,7 @@ from sluicegate.operator.api_context import api_of, caller_of, number, reply
 from sluicegate.operator.statuses import status
 
 RUN_FILTERS = ("namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since")
-FALLBACK_FILTERS = ("namespace", "workflow", "rollout", "component", "stage")
+FALLBACK_FILTERS = ("namespace", "workflow", "rollout", "component", "stage", "attempt")
 
 
 async def healthz(_: web.Request) -> web.Response:
@@ -66,8 +66,17 @@ async def run(request: web.Request) -> web.Response:
 async def fallbacks(request: web.Request) -> web.Response:
     """Fallbacks to review."""
     filters = _filters(request, FALLBACK_FILTERS)
+    if "rollout" in filters and "attempt" not in filters:
+        filters["attempt"] = await _attempt(request, filters["rollout"])
     found = await api_of(request).lineage.fallbacks(filters, number(request, "limit", 50, most=1_000))
     return reply({"kind": "FallbackList", "items": found})
+
+
+async def _attempt(request: web.Request, uid: str) -> str:
+    """The present attempt of the rollout; 1 when it is gone."""
+    found = await api_of(request).store.listing("WorkflowRollout")
+    mine = [item for item in found.items if item["metadata"]["uid"] == uid]
+    return str((mine[0].get("status") or {}).get("attempt", 1)) if mine else "1"
 
 
 async def counts(request: web.Request) -> web.Response:

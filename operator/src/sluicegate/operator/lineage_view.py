@@ -6,6 +6,7 @@ from typing import Any
 
 from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.stages import Stage
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.ports import Json
 
@@ -33,38 +34,55 @@ class StoredLineage:
         return await asyncio.to_thread(self._store.run, run_id)
 
     async def fallbacks(self, filters: dict[str, str], limit: int) -> list[Json]:
-        """Fallbacks that users got: from the newest served runs that had one."""
-        return await asyncio.to_thread(self._fallbacks, filters, limit)
+        """Fallbacks that users got: the sample of a rollout's stage and attempt, which is always the same; without
+        a rollout those of the newest runs.
+        """
+        find = self._sample if "rollout" in filters else self._newest
+        return await asyncio.to_thread(find, filters, limit)
 
     async def counts(self) -> Json:
         """Totals."""
         return dict(await asyncio.to_thread(self._store.counts))
 
-    def _fallbacks(self, filters: dict[str, str], limit: int) -> list[Json]:
-        wanted: dict[str, Any] = {key: value for key, value in filters.items() if key != "component"}
-        found: list[Json] = []
-        for summary in self._store.runs(**wanted, fallback=True, limit=limit):
-            for document in self._store.run(summary["run_id"]):
-                if document.get("serving") and document.get("arm") == summary.get("arm"):
-                    found += _fallbacks_of(document, filters.get("component"))
-        return found[:limit]
+    def _sample(self, filters: dict[str, str], limit: int) -> list[Json]:
+        stage, attempt = filters.get("stage", Stage.CONTROLLED), filters.get("attempt", "1")
+        if not attempt.isdecimal():
+            raise Refused((Problem(path="attempt", message="not a number", value=attempt[:40]),))
+        sample = self._store.fallbacks(filters["rollout"], stage, int(attempt[:9]), limit=limit)
+        wanted = [one for one in sample if filters.get("component") in {None, one["component"]}]
+        return [
+            found
+            for one in wanted[:limit]
+            for found in self._described(one["run_id"], one["arm"], one["step"])
+        ]
 
-
-def _fallbacks_of(document: Json, component: str | None) -> list[Json]:
-    return [
-        {
-            "runId": document["run_id"],
-            "arm": document["arm"],
-            "component": step["component"],
-            "step": step["name"],
-            "reason": step["fallback"]["reason"],
-            "strategy": step["fallback"]["strategy"],
-            "request": step.get("request"),
-            "response": step.get("response"),
+    def _newest(self, filters: dict[str, str], limit: int) -> list[Json]:
+        wanted: dict[str, Any] = {
+            key: filters[key] for key in ("namespace", "workflow", "stage") if key in filters
         }
-        for step in document.get("steps") or ()
-        if step.get("fallback") and component in {None, step["component"]}
-    ]
+        runs = self._store.runs(**wanted, fallback=True, limit=limit)
+        served = [run for run in runs if run["serving"]]
+        found = [one for run in served for one in self._described(run["run_id"], run["arm"], None)]
+        return [one for one in found if filters.get("component") in {None, one["component"]}][:limit]
+
+    def _described(self, run_id: str, arm: str, name: str | None) -> list[Json]:
+        """The fallbacks of a run's arm, or that of one step, with what was asked and answered."""
+        return [
+            {
+                "runId": run_id,
+                "arm": arm,
+                "component": step["component"],
+                "step": step["name"],
+                "reason": step["fallback"]["reason"],
+                "strategy": step["fallback"]["strategy"],
+                "request": step.get("request"),
+                "response": step.get("response"),
+            }
+            for document in self._store.run(run_id)
+            if document["arm"] == arm
+            for step in document.get("steps") or ()
+            if step.get("fallback") and not step["fallback"].get("forced") and name in {None, step["name"]}
+        ]
 
 
 def since(text: str, now: datetime) -> datetime:

@@ -1,7 +1,7 @@
 """The store for the event loop: the same calls awaited, and watches that resume by resourceVersion."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 
 from sluicegate.operator.ports import Change, Json, Listing, Ref
 from sluicegate.operator.serial import SerialThread
@@ -56,7 +56,7 @@ class LocalStore:
         """store.Expired when a watch from `after` would miss something."""
         await self._thread.call(self._store.changes, kinds, after, 1)
 
-    async def watch(self, kinds: frozenset[str], after: int) -> AsyncIterator[Change]:
+    async def watch(self, kinds: frozenset[str], after: int) -> AsyncGenerator[Change, None]:
         """Changes after `after`, for ever; store.Expired when the history does not reach back."""
         while True:
             moved = self._moved
