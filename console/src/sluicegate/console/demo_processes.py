@@ -40,7 +40,7 @@ class Children:
                 _stop(self.running[-1][1])
                 self.running.pop()
         except KeyboardInterrupt:
-            for _, process in self.running:
+            for _name, process in self.running:
                 _kill(process)
             raise
 
