@@ -87,6 +87,11 @@ REFUSED: dict[str, tuple[WorkflowRollout, Decision, str]] = {
         decision(Action.PROMOTE, CANARY, expected={"candidate": CANARY.spec.candidate.digest, "attempt": 1}),
         "expected.stage is missing",
     ),
+    "promote before the first stage": (
+        rollout(observed_generation=1),
+        decision(Action.PROMOTE, rollout(observed_generation=1)),
+        "nothing to promote in Pending",
+    ),
     "promote of a held stage": (HELD, decision(Action.PROMOTE, HELD), "use override with a reason"),
     "promote of a paused stage": (PAUSED, decision(Action.PROMOTE, PAUSED), "resume first"),
     "full promote without a reason": (
@@ -130,7 +135,8 @@ def test_refused(sentence: str) -> None:
     item, act, message = REFUSED[sentence]
     before = item.status
     assert before is not None
-    status = look(item, act)
+    alone = workflow(workflow_spec("2.0.0", **SHORT), stable_revision=STABLE.metadata.name)
+    status = look(item, act, **({"wish": alone} if before.state is State.PENDING else {}))
     result, said = last(status)
     assert result == "Refused"
     assert message in said
@@ -344,6 +350,16 @@ def test_retry_after_the_end_needs_a_workflow_that_still_fits(sentence: str) -> 
         wish = workflow(wish.spec, stable_revision=STABLE.metadata.name)
     item = done(Outcome.ABORTED)
     assert message in last(look(item, decision(Action.RETRY, item), wish=wish))[1]
+
+
+def test_a_promotion_that_the_workflow_has_not_taken_over_yet_is_not_tried_again() -> None:
+    item = done(Outcome.PROMOTED)
+    wish = workflow(
+        workflow_spec("2.0.0", **SHORT), stable_revision=STABLE.metadata.name, rollout=item.metadata.name
+    )
+    status = look(item, decision(Action.RETRY, item), wish=wish)
+    assert "is becoming stable" in last(status)[1]
+    assert status.state is State.DONE
 
 
 def test_undo_within_the_window_is_recorded_for_the_workflow() -> None:

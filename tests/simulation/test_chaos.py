@@ -69,6 +69,11 @@ def settle(world: WatchedWorld) -> None:
         world.tick(30)
         world.check()
         if world.writes == before and all(_rests(item) for item in world.list(WorkflowRollout)):
+            plan = world.plans[-1]
+            assert plan is not None
+            assert plan.stable.name == world.summary().stable_revision, "stable of the plan and of the status"
+            running = world.summary().rollout
+            assert (plan.candidate is None) or running is not None, "a candidate without a rollout"
             return
     raise AssertionError("no rest after 400 ticks:\n" + "\n".join(world.log[-40:]))
 

@@ -175,7 +175,7 @@ def mismatch_of(spec: RolloutSpec, status: RolloutStatus, decision: Decision) ->
     for name, value in actual.items():
         wanted = getattr(expected, name)
         if wanted is None:
-            if name in PINNED.get(action, ()):
+            if value is not None and name in PINNED.get(action, ()):
                 return f"expected.{name} is missing: a {action} must say for which {name} it is meant"
         elif wanted != value and name not in UNPINNED.get(action, ()):
             return f"made for {name} {wanted}, now it is {value}"

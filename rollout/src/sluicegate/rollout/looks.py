@@ -1,6 +1,6 @@
 """One look at a stage: every gate, every clock, every person, and the inputs that follow from them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sluicegate.contracts.digest import revision_digest
@@ -9,7 +9,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Stage, State, Verdict
 from sluicegate.rollout import decisions, gates, phrases, planning, revisions, table, transitions, verdicts
-from sluicegate.rollout.approvals import Standing
+from sluicegate.rollout.approvals import Standing, standing
 from sluicegate.rollout.model import RolloutObserved
 from sluicegate.rollout.table import Input
 
@@ -100,7 +100,7 @@ def read_people(
         findings=seen.findings,
         now=now,
         sampled=observed.sampled_fallbacks,
-        retry_obstacle=_retry_obstacle(observed, seen.bearings),
+        retry_obstacle=_retry_obstacle(observed, status, seen.bearings),
         undo_obstacle=_undo_obstacle(observed),
         superseded=not seen.bearings.is_wanted and status.state not in {State.DONE, State.DRAINING},
         decisions=tuple(
@@ -110,7 +110,7 @@ def read_people(
     return decisions.read(situation)
 
 
-def _retry_obstacle(observed: RolloutObserved, bearings: Bearings) -> str | None:
+def _retry_obstacle(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings) -> str | None:
     workflow, spec = observed.workflow, observed.rollout.spec
     if workflow is None or workflow.status is None:
         return "the workflow is gone"
@@ -118,6 +118,8 @@ def _retry_obstacle(observed: RolloutObserved, bearings: Bearings) -> str | None
         return "a rollback is not tried again: apply the version that should be stable"
     if not bearings.is_wanted:
         return "the workflow wishes another version now"
+    if status.outcome in table.CANDIDATE_WINS and bearings.is_current:
+        return f"{spec.candidate.version} is becoming stable: there is nothing to try again"
     if workflow.status.stable_revision != spec.stable.name:
         return (
             f"stable is {workflow.status.stable_revision} now, this rollout started from {spec.stable.name}"
@@ -261,13 +263,6 @@ def with_people(
     """Approvals and reviews after this look's decisions."""
     if seen.planned is None:
         return Standing()
-    situation = decisions.Situation(
-        spec=observed.rollout.spec,
-        status=reading.status,
-        planned=seen.planned,
-        findings=seen.findings,
-        now=now,
-        sampled=observed.sampled_fallbacks,
-        decisions=observed.decisions,
+    return standing(
+        seen.planned, reading.status, observed.decisions, sampled=observed.sampled_fallbacks, now=now
     )
-    return replace(situation).people
