@@ -47,6 +47,11 @@ def workers(up: Up) -> dict[str, int]:
     return {card["worker"]: card["pid"] for card in cards}
 
 
+def is_ready(item: Any) -> bool:
+    conditions = {one["type"]: one["status"] for one in (item.get("status") or {}).get("conditions", ())}
+    return conditions.get("Ready") == "True"
+
+
 def versions(up: Up) -> list[str]:
     plurals = ("agentworkflows", "workflowrevisions", "workflowrollouts", "decisions")
     return [item["metadata"]["resourceVersion"] for plural in plurals for item in up.objects(plural)]
@@ -56,7 +61,7 @@ def test_a_good_candidate_reaches_the_users_and_then_nothing_is_written(up: Up, 
     assert run(up.port, {"text": "nobody"}) is None
     (made,) = up.apply(staged("1.0.0", url))
     assert made["operation"] == "created"
-    until("stable serves", lambda: run(up.port, {"text": "first"}))
+    until("every worker serves it", lambda: is_ready(up.objects("agentworkflows")[0]))
     users = Users(up.port, threads=2, pause=0.01)
     with users.sending():
         up.apply(staged("2.0.0", url))
