@@ -11,6 +11,7 @@ from sluicegate.console import demo_checks, demo_files
 from sluicegate.console.demo import BAD, DemoOptions, run
 from sluicegate.console.traffic import Answer
 from sluicegate.contracts.errors import Refused
+from sluicegate.contracts.stages import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BASE = "http://127.0.0.1:5"
@@ -60,6 +61,26 @@ EARLY: dict[str, tuple[dict[str, Any], list[Answer], int]] = {
 def test_an_answer_from_a_candidate_that_may_not_answer_is_found(case: str) -> None:
     passages, answers, expected = EARLY[case]
     assert len(demo_checks.too_early(answers, "2", demo_checks.opened_at(passages))) == expected
+
+
+KEPT: dict[str, tuple[str | None, str, list[Answer], bool]] = {
+    "promoted as it should": ("Promoted", "Promoted", [answer("1", 5), answer("2", 25)], True),
+    "promoted, but a user met it in Shadow": ("Promoted", "Promoted", [answer("2", 15)], False),
+    "aborted instead of promoted": ("Aborted", "Promoted", [], False),
+    "promoted instead of aborted": ("Promoted", "Aborted", [], False),
+    "not ended": (None, "Promoted", [], False),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_the_verdict_tells_the_truth(case: str) -> None:
+    outcome, wanted, answers, expected = KEPT[case]
+    found = {"spec": {"candidate": {"version": "2"}}, "status": OPENED["status"] | {"outcome": outcome}}
+    assert demo_checks.is_kept(found, Outcome(wanted), answers) is expected
+
+
+def test_no_rollout_at_all_keeps_nothing() -> None:
+    assert not demo_checks.is_kept({}, Outcome.PROMOTED, [])
 
 
 def test_good_answers_are_counted_by_stage_and_version() -> None:

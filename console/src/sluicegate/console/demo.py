@@ -22,6 +22,7 @@ NAMESPACE = "default"
 FIRST_SECONDS = 30.0
 ROLLOUT_SECONDS = 180.0
 AFTERMATH_RUNS = 50
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,14 +133,15 @@ class _Stage:
         return any(rollout["spec"]["candidate"]["version"] == version for rollout in found)
 
     def _judge(self, rollout: dict[str, Any], wanted: Outcome) -> bool:
-        outcome = (rollout.get("status") or {}).get("outcome")
-        version = ((rollout.get("spec") or {}).get("candidate") or {}).get("version", "")
-        early = demo_checks.too_early(self.tally.answers, version, demo_checks.opened_at(rollout))
-        output.echo(demo_text.passage(rollout, self.tally.answers))
+        answers, version = list(self.tally.answers), demo_checks.candidate_of(rollout)
+        early = demo_checks.too_early(answers, version, demo_checks.opened_at(rollout))
+        output.echo(demo_text.passage(rollout, answers))
         output.echo(demo_text.exposure(version, early))
-        if outcome != wanted:
-            output.note(f"error: expected {wanted}, got {outcome or 'no outcome'}")
-        return outcome == wanted and not early
+        is_kept = demo_checks.is_kept(rollout, wanted, answers)
+        if not is_kept:
+            outcome = (rollout.get("status") or {}).get("outcome")
+            output.note(f"error: expected {wanted} with no user in between, got {outcome or 'no outcome'}")
+        return is_kept
 
     def _is_back(self, version: str) -> bool:
         """Wait for answers that were asked after the end; whether all of them came from `version`."""
@@ -209,12 +211,12 @@ def _folder(chosen: Path | None) -> Iterator[_Folder]:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """SIGTERM and a closed terminal end the demo like Ctrl-C: through every `finally`."""
+    """Ctrl-C, SIGTERM and a closed terminal all end the demo through every `finally`, even in the background."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, interrupt) for number in _ENDS}
     try:
         yield
     finally:

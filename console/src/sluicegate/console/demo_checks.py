@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.console.output import moment
 from sluicegate.console.traffic import Answer
-from sluicegate.contracts.stages import Stage
+from sluicegate.contracts.stages import Outcome, Stage
 
 USERS_STAGES = (Stage.CONTROLLED, Stage.FULL)
 """Stages in which a candidate may answer users."""
@@ -61,6 +61,17 @@ def too_early(answers: Iterable[Answer], version: str, opened: datetime | None) 
         for answer in answers
         if answer.version == version and (opened is None or answer.answered_at < opened)
     ]
+
+
+def is_kept(rollout: dict[str, Any], wanted: Outcome, answers: Iterable[Answer]) -> bool:
+    """Whether the rollout ended as `wanted` and no user met the candidate too early; False for no rollout."""
+    outcome = (rollout.get("status") or {}).get("outcome")
+    return outcome == wanted and not too_early(answers, candidate_of(rollout), opened_at(rollout))
+
+
+def candidate_of(rollout: dict[str, Any]) -> str:
+    """The candidate's version."""
+    return str(((rollout.get("spec") or {}).get("candidate") or {}).get("version", ""))
 
 
 def since(answers: Sequence[Answer], at: datetime, grace: timedelta = timedelta(0)) -> list[Answer]:
