@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from aiohttp import web
@@ -88,16 +89,30 @@ async def test_silence_is_a_timeout(client: HttpClient) -> None:
     assert "100 ms" in error.message
 
 
-async def test_a_body_that_stalls_is_a_timeout(client: HttpClient) -> None:
-    async def stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")
-        await reader.read()
-        writer.close()
+@asynccontextmanager
+async def saying(said: bytes, *, stalls: bool) -> AsyncIterator[str]:
+    """A server that says something and then closes, or waits until the client has gone; done when the block ends."""
+    done = asyncio.Event()
 
-    async with await asyncio.start_server(stall, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        assert (await _failure(client, f"http://127.0.0.1:{port}/", 0.2)).failure is Failure.TIMEOUT
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(said)
+            if stalls:
+                await reader.read()
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        done.set()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        await asyncio.wait_for(done.wait(), 10)
+
+
+async def test_a_body_that_stalls_is_a_timeout(client: HttpClient) -> None:
+    async with saying(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", stalls=True) as url:
+        assert (await _failure(client, url, 0.2)).failure is Failure.TIMEOUT
 
 
 async def test_nobody_listening_is_unavailable(client: HttpClient) -> None:
@@ -111,14 +126,8 @@ async def test_nobody_listening_is_unavailable(client: HttpClient) -> None:
     "said", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", b"no HTTP at all\r\n\r\n"]
 )
 async def test_a_connection_that_breaks_is_unavailable(client: HttpClient, said: bytes) -> None:
-    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
-        writer.close()
-
-    async with await asyncio.start_server(cut, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        assert (await _failure(client, f"http://127.0.0.1:{port}/")).failure is Failure.UNAVAILABLE
+    async with saying(said, stalls=False) as url:
+        assert (await _failure(client, url)).failure is Failure.UNAVAILABLE
 
 
 async def test_a_request_that_cannot_be_made_is_a_fault_and_quotes_nothing(client: HttpClient) -> None:

@@ -274,6 +274,28 @@ async def test_a_worker_that_stops_counts_its_mirrors_as_dropped() -> None:
         assert [item["dropped"] for item in gate.spool.of("obs")] == [1]
 
 
+async def test_a_worker_that_stops_ends_mirrors_and_keeps_users() -> None:
+    called = asyncio.Event()
+
+    async def hang(_: Any) -> None:
+        called.set()
+        await asyncio.Event().wait()
+
+    async with (
+        serving(lambda _: 1) as old,
+        serving(hang) as new,
+        harness(_plan(old.url, new.url)) as gate,
+    ):
+        await gate.run({})
+        await asyncio.wait_for(called.wait(), 10)
+        gate.service.drop_mirrors()
+        await gate.settled()
+        assert (await gate.run_whole({})).status == 200
+        assert [item["dropped"] for item in gate.spool.of("obs")] == [1, 1]
+        assert [run["arm"] for run in gate.spool.of("run")] == ["stable", "stable"]
+        assert (len(new.calls), gate.service.mirrors) == (1, set())
+
+
 @given(st.lists(st.tuples(st.integers(1, 2), st.booleans()), max_size=60), st.integers(1, 5))
 def test_never_more_arms_than_the_budget_and_all_places_come_back(
     steps: list[tuple[int, bool]], limit: int

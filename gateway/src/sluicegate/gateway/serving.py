@@ -60,6 +60,14 @@ class RunService:
     destinations: Destinations = field(default_factory=Destinations)
     mirror_destinations: Destinations = field(default_factory=Destinations)
     allowances: MirrorAllowances = field(default_factory=MirrorAllowances)
+    mirrors: set[asyncio.Task[None]] = field(default_factory=set)
+    takes_mirrors: bool = True
+
+    def drop_mirrors(self) -> None:
+        """The worker stops: mirrors end now and are counted as dropped; users' runs go on."""
+        self.takes_mirrors = False
+        for task in self.mirrors:
+            task.cancel()
 
     async def serve(self, live: LivePlan, incoming: Incoming) -> tuple[Response, After | None]:
         """The answer, its record already written, and what to do once it is sent."""
@@ -146,26 +154,28 @@ class RunService:
         """Steps after the answer and mirrors, side by side; then exactly one observation."""
         mirrors = self._mirror_arms(frame.assignment)
         allowance = self.allowances.of(frame.plan.namespace, frame.plan.workflow, frame.plan.mirror_budget)
-        taken = bool(mirrors) and allowance.take(len(mirrors), self.kernel.monotonic())
-        states: list[ArmState] = []
-        done = False
+        now = self.kernel.monotonic()
+        taken = bool(mirrors) and self.takes_mirrors and allowance.take(len(mirrors), now)
+        states = (
+            [self._state(frame, live, trace, arm, served.patience, now) for arm in mirrors] if taken else []
+        )
+        is_whole = False
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._after_answer(served, record))
-                if taken:
-                    now = self.kernel.monotonic()
-                    states = [self._state(frame, live, trace, arm, served.patience, now) for arm in mirrors]
-                    for state in states:
-                        group.create_task(_whole(state))
-            done = True
+                tasks = [group.create_task(_whole(state)) for state in states]
+                for task in tasks:
+                    self.mirrors.add(task)
+                    task.add_done_callback(self.mirrors.discard)
+            is_whole = not any(task.cancelled() for task in tasks)
         finally:
             # Also when the worker is stopped in the middle: a unit is observed or counted as dropped, never lost.
             if taken:
-                used, cost = sum(s.spent for s in states), sum(s.cost for s in states)
+                used, cost = sum(state.spent for state in states), sum(state.cost for state in states)
                 allowance.give_back(len(mirrors), seconds=used, cost=cost)
-            if mirrors and not (taken and done):
+            if mirrors and not (taken and is_whole):
                 self.spool.append(*self._observation(frame, served, {}, dropped=1))
-            elif done:
+            elif is_whole:
                 self._write_evidence(frame, served, states)
 
     async def _after_answer(self, served: ArmState, record: RunRecord) -> None:

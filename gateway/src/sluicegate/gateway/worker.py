@@ -33,7 +33,9 @@ from sluicegate.lineage.spool import SpoolWriter
 WATCH_SECONDS = 0.1
 HEARTBEAT_SECONDS = 5.0
 GRACE_SECONDS = 30
-"""How long a stopping worker waits for requests and mirrors in flight."""
+"""How long a stopping worker waits for requests in flight."""
+MIRROR_GRACE_SECONDS = 2.0
+"""How long it waits for mirrors, which are then counted as dropped."""
 
 log = structlog.get_logger("sluicegate.gateway")
 
@@ -181,7 +183,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     )
     watch.look(system.now())
     try:
-        async with _announced(config, bound), _watched(watch), _stoppable(server, config.parent_fd):
+        async with _announced(config, bound), _watched(watch), _stoppable(server, service, config.parent_fd):
             await server.serve(sockets=[bound])
     finally:
         await client.close()
@@ -211,12 +213,15 @@ async def _watched(watch: PlanWatch) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _stoppable(server: uvicorn.Server, parent_fd: int | None) -> AsyncIterator[None]:
+async def _stoppable(
+    server: uvicorn.Server, service: RunService, parent_fd: int | None
+) -> AsyncIterator[None]:
     """SIGTERM, SIGINT and the end of the parent stop the server after what is in flight."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.should_exit = True
+        loop.call_later(MIRROR_GRACE_SECONDS, service.drop_mirrors)
 
     def parent_said(fd: int) -> None:
         if not os.read(fd, 64):
