@@ -101,10 +101,26 @@ def test_a_failing_ingester_goes_on_and_is_told() -> None:
     assert lags[:2] == [1, 0]
 
 
+class Busy(Spool):
+    """Its first step goes on until the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(failures=0, lag=50)
+        self.began, self.go = threading.Event(), threading.Event()
+
+    def step(self, now: datetime) -> Progress:
+        self.began.set()
+        assert self.go.wait(10)
+        return super().step(now)
+
+
 def test_a_stop_takes_in_what_is_left() -> None:
-    spool = Spool(failures=0, lag=200)
+    spool = Busy()
     thread = IngestThread(spool, on_lag=lambda _: None, on_failure=lambda: None)
     thread.start()
+    assert spool.began.wait(10)
+    thread.stop(0)  # asked; the step that runs is not waited for
+    spool.go.set()
     thread.stop(10)
     assert spool.lag == 0
 
