@@ -18,6 +18,7 @@ from sluicegate.rollout.model import Delete, Emit, Plan, RolloutObserved, Route
 from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.samples import (
     SHORT,
+    STABLE,
     T0,
     decision,
     good_evidence,
@@ -231,6 +232,22 @@ def test_it_does_not_start_before_the_workflow_follows_it() -> None:
     assert reconcile_rollout(observed(item), later(1)).status.state is State.CANARY
 
 
+PASSED_OVER = {
+    "a newer rollout is followed": ({"rollout": "bot-2"}, 1, State.DRAINING),
+    "an older one is followed: it waits for its turn": ({"rollout": "bot-0"}, 1, State.PENDING),
+    "stable moved on before its second attempt": ({"stable_revision": "bot-other"}, 2, State.DRAINING),
+    "stable as read may be older than a first attempt": ({"stable_revision": "bot-other"}, 1, State.PENDING),
+}
+
+
+@pytest.mark.parametrize("sentence", PASSED_OVER)
+def test_pending(sentence: str) -> None:
+    known, attempt, state = PASSED_OVER[sentence]
+    item = rollout(observed_generation=1, attempt=attempt)
+    wish = workflow(workflow_spec("2.0.0", **SHORT), **({"stable_revision": STABLE.metadata.name} | known))
+    assert reconcile_rollout(observed(item, wish=wish), later(1)).status.state is state
+
+
 def test_the_first_status_has_an_integer_generation_and_conditions() -> None:
     plan = reconcile_rollout(observed(rollout()), later(0))
     assert plan.status.observed_generation == 1
@@ -246,6 +263,8 @@ def test_a_look_without_news_writes_nothing(stage: Stage) -> None:
     again = reconcile_rollout(seen, later(16))
     assert again.status == seen.rollout.status
     assert again.actions == ()
+    much_later = reconcile_rollout(seen, later(500))  # only the lease has to be renewed
+    assert much_later.status == seen.rollout.status
 
 
 def test_moving_numbers_are_written_once_in_six_intervals() -> None:

@@ -54,6 +54,14 @@ def test_a_version_grows_with_content_only() -> None:
     assert renewed.plan.lease_until == later(90)
 
 
+def test_a_version_that_was_promised_for_another_content_is_not_used_for_this_one() -> None:
+    # The status promised version 5 and the process died before the route; then the state moved.
+    idle = routing.route(STABLE, BODY)
+    stored = replace(idle, version=4, outcome_window_seconds=1.0)
+    assert routing.program(idle, stored, known=5, moved=False, now=T0).version == 5
+    assert routing.program(idle, stored, known=5, moved=True, now=T0).version == 6
+
+
 @given(st.text(), st.fractions(0, 1), st.fractions(0, 1))
 def test_a_unit_stays_in_when_the_share_grows(key: str, one: Fraction, other: Fraction) -> None:
     place = routing.position("salt", key)
