@@ -94,8 +94,6 @@ class World:
         self.uids = 0
         self.seen_events: set[str] = set()
 
-    # ---- store -----------------------------------------------------------------------------------------------
-
     def get(self, kind: type[R], name: str, *, stale: bool = False) -> R | None:
         texts = self.versions.get((kind.__name__, name), [])
         if not texts:
@@ -145,8 +143,6 @@ class World:
             return
         self.versions[kind, name].append(None)
 
-    # ---- people ----------------------------------------------------------------------------------------------
-
     def apply(self, spec: WorkflowSpec, by: str = "author") -> None:
         held = self.get(AgentWorkflow, "bot")
         if held is None:
@@ -175,8 +171,6 @@ class World:
         self.create(Decision.model_validate({"metadata": {"name": name}, "spec": body | spec}))
         self.say("people", f"{action.value} {rollout} by {by}")
         return name
-
-    # ---- control plane ---------------------------------------------------------------------------------------
 
     def workflow(self) -> AgentWorkflow:
         held = self.get(AgentWorkflow, "bot")
@@ -310,8 +304,6 @@ class World:
         if self.points == self.crash_at or self.random.random() < self.chaos.crash:
             raise CrashedError
 
-    # ---- data plane ------------------------------------------------------------------------------------------
-
     def sync(self, gateway: Gateway) -> None:
         """The gateway reads the plan table."""
         if gateway.alive:
@@ -377,8 +369,6 @@ class World:
             boundary=1000.0,
             growth=None if worse else 0.02,
         )
-
-    # ---- time ------------------------------------------------------------------------------------------------
 
     def say(self, who: str, text: str) -> None:
         seconds = int((self.now - START).total_seconds())
