@@ -70,7 +70,11 @@ KINDS: list[tuple[Any, set[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("instance", "kinds"), KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("instance", "kinds"),
+    KINDS,
+    ids=lambda value: str(sorted(value)) if isinstance(value, set) else str(value),
+)
 def test_violations_are_countable_kinds(instance: Any, kinds: set[str]) -> None:
     assert {violation.kind for violation in compile_schema(PLAN).violations(instance, "steps.plan")} == kinds
 

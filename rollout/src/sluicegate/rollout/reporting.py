@@ -15,8 +15,6 @@ from sluicegate.rollout.looks import Requirements, Survey
 from sluicegate.rollout.model import Delete, ObjectRef, RolloutObserved
 
 MOST_DECISIONS: Final = 50
-WRITE_EVERY: Final = 6
-"""Numbers that move are written once in so many evaluation intervals: a minute by default."""
 
 _NOTHING: Final = Fraction(numerator=0, denominator=1)
 _EVERYTHING: Final = Fraction(numerator=1, denominator=1)
@@ -176,13 +174,16 @@ def _evidence(findings: tuple[Finding, ...], needs: Requirements) -> Iterator[Wa
 
 
 def settle(rollout: WorkflowRollout, status: RolloutStatus, now: datetime) -> RolloutStatus:
-    """`status`, or the stored one when nothing but numbers moved and they were written a moment ago."""
+    """`status`, or the stored one when nothing but numbers moved and they were written less than an evaluation interval ago.
+
+    How often moving numbers are worth a write beyond that is the shell's: a cluster's API server is asked less often.
+    """
     old = rollout.status
     if old is None or _outline(old) != _outline(status):
         return status
     if _numbers(old) == _numbers(status):
         return old
-    every = timedelta(seconds=WRITE_EVERY * rollout.spec.evaluation_interval_seconds)
+    every = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
     return status if old.numbers_at is None or now - old.numbers_at >= every else old
 
 
