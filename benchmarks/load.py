@@ -125,20 +125,26 @@ async def open_loop(
         result.latencies.append((time.perf_counter() - due) * 1000.0)
         result.errors += status != 200
 
-    begun = time.perf_counter()
-    count = int(rate * seconds)
-    for number in range(count):
-        due = begun + number / rate
-        ahead = due - time.perf_counter()
-        if ahead > 0.0:
-            # Timers are coarse (1 ms in libuv): sleep for the most of it, then let other tasks run.
-            if ahead > 0.002:
-                await asyncio.sleep(ahead - 0.002)
-            while time.perf_counter() < due:  # noqa: ASYNC110 - an event has no finer clock
-                await asyncio.sleep(0)
-        task = asyncio.create_task(one(due))
+    loop, all_started = asyncio.get_running_loop(), asyncio.Event()
+    begun, count = time.perf_counter() + 0.05, int(rate * seconds)
+
+    def start(due: float) -> None:
+        task = loop.create_task(one(due))
         running.add(task)
         task.add_done_callback(running.discard)
+
+    def pace() -> None:
+        # A thread that sleeps: the loop's own timers have a grain of 1 ms, and spinning would starve the component,
+        # which shares this core.
+        for number in range(count):
+            due = begun + number / rate
+            ahead = due - time.perf_counter()
+            if ahead > 0.0:
+                time.sleep(ahead)
+            loop.call_soon_threadsafe(start, due)
+        loop.call_soon_threadsafe(all_started.set)
+
+    await asyncio.gather(loop.run_in_executor(None, pace), all_started.wait())
     await asyncio.gather(*running)
     result.seconds = time.perf_counter() - begun
     for connection in {*everything, *idle}:

@@ -100,18 +100,26 @@ SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
+def section(name: str) -> str:
+    """The latest result of one benchmark, with its conditions."""
+    stored = json.loads((HERE / "results" / f"{name}.json").read_text())
+    title, show = SHOWN[name]
+    where = ", ".join(f"{key} {value}" for key, value in stored["conditions"].items())
+    return f"### {title}\n\n{show(stored['results'])}\n\n{where}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="which; default: all")
-    parser.add_argument("--readme", action="store_true", help="put the tables into benchmarks/README.md")
+    parser.add_argument(
+        "--readme", action="store_true", help="put the latest tables into benchmarks/README.md"
+    )
     options = parser.parse_args()
     cores = os.sched_getaffinity(0)
-    where = conditions()
-    sections = [", ".join(f"{name}: {value}" for name, value in where.items())]
-    print(sections[0])
     results = HERE / "results"
     results.mkdir(exist_ok=True)
     for name in options.names or BENCHMARKS:
+        where = conditions()
         if stack.pin(stack.LOAD_CORE) is not None:
             os.sched_setaffinity(0, {stack.LOAD_CORE} if name != "ingest" else cores)
         found = gateway.run(BENCHMARKS[name])
@@ -119,14 +127,13 @@ def main() -> None:
         (results / f"{name}.json").write_text(
             json.dumps({"conditions": where, "results": found}, indent=2) + "\n"
         )
-        title, show = SHOWN[name]
-        sections.append(f"### {title}\n\n{show(found)}")
-        print(f"\n{sections[-1]}", flush=True)
+        print(f"\n{section(name)}", flush=True)
     if options.readme:
         readme = HERE / "README.md"
         before, _, rest = readme.read_text().partition(_BEGIN)
         after = rest.partition(_END)[2]
-        readme.write_text(f"{before}{_BEGIN}\n\n" + "\n\n".join(sections) + f"\n\n{_END}{after}")
+        shown = [section(name) for name in BENCHMARKS if (results / f"{name}.json").exists()]
+        readme.write_text(f"{before}{_BEGIN}\n\n" + "\n\n".join(shown) + f"\n\n{_END}{after}")
 
 
 if __name__ == "__main__":
