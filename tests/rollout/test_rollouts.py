@@ -275,7 +275,7 @@ def test_moving_numbers_are_written_once_in_an_evaluation_interval() -> None:
     base = seen.rollout.status
     assert base is not None
     moved = replace(seen, evidence=replace(first, units=20, cursor=501))
-    assert reconcile_rollout(moved, later(10)).status == base
+    assert reconcile_rollout(moved, later(9)).status == base
     assert reconcile_rollout(moved, later(11)).status.samples == 20
 
 
