@@ -88,6 +88,15 @@ def test_the_agent_answers_by_selection(case: str) -> None:
     assert output["answer"] == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "runs", "seed"),
+    [("", 1, 1), ("runs=5", 5, 1), ("runs=5&seed=2", 5, 2), ("runs=x&seed=-1", 1, 1)],
+)
+def test_the_tasks_to_send_are_the_draws_of_a_backtest(query: str, runs: int, seed: int) -> None:
+    said = ReplayApp(recording()).tasks(query).decode()
+    assert said.splitlines() == list(resampled(recording(), runs, seed))
+
+
 def test_the_evaluator_gives_the_recorded_reward() -> None:
     given = {"input": {"task_id": "b", "trial": 1}}
     assert ReplayApp(recording()).reply(["evaluator"], given) == {"reward": 0.25}
@@ -128,6 +137,8 @@ async def test_over_http_an_error_is_an_envelope_with_a_status() -> None:
             async with client.post(f"{base}/{path}", data=body) as response:
                 assert response.status == status, path
                 assert found in await response.text()
+        async with client.get(f"{base}/tasks?runs=3") as response:
+            assert len((await response.text()).split()) == 3
     server.cancel()
     await asyncio.gather(server, return_exceptions=True)
 

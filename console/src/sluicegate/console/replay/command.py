@@ -38,13 +38,15 @@ def _lines(options: ReplayOptions, recording: Recording, base: str) -> list[str]
     if options.write_workflow is None:
         return [*lines, "Ctrl-C stops it. `--write-workflow DIR` writes the workflow files to apply."]
     stable, candidate = write_workflows(options.write_workflow, options, base)
-    task = recording.tasks[0]
+    runs = "localhost:8080/v1/workflows/replay/runs"
     return [
         *lines,
         "Ctrl-C stops it. In another terminal, with `sluicegate up` running:",
         f"  sluicegate apply -f {stable}",
-        f'  curl localhost:8080/v1/workflows/replay/runs -d \'{{"task_id": "{task}"}}\'',
         f"  sluicegate apply -f {candidate}",
+        f"  for task in $(curl -s '{base}/tasks?runs=2000&seed=1'); do",
+        f"    curl -so /dev/null {runs} -d '{{\"task_id\": \"'$task'\"}}'",
+        "  done &",
         "  sluicegate rollout status replay -w",
     ]
 

@@ -4,6 +4,7 @@
     POST /agent/<selection>/floor/<selection>    the second selection answers mirrored calls of the same version:
                                                  the second copy of stable, by which the noise floor is measured
     POST /evaluator                              {task_id, trial} -> {reward}
+    GET  /tasks?runs=N&seed=S                    ids of N tasks drawn with replacement, one per line
 
 The envelope is Native: `{"input": …, "dry_run": …}` in, `{"status": "ok", "output": …}` out. A mirrored run carries
 `dry_run: true`; which arm called is never told to a component.
@@ -13,11 +14,13 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qs
 
 import orjson
 
 from sluicegate.console.recordings.model import RecordedRun, Recording
 from sluicegate.console.replay.selections import parse_selection
+from sluicegate.console.replay.tasks import resampled
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound, Problem, Refused
 
@@ -26,6 +29,7 @@ Send = Callable[[Json], Awaitable[None]]
 Receive = Callable[[], Awaitable[Json]]
 
 _TASKS_SHOWN = 12
+_RUNS = 1_000_000
 
 
 class ReplayApp:
@@ -42,6 +46,9 @@ class ReplayApp:
         path = scope["path"].strip("/").split("/")
         if path == ["healthz"]:
             await _answer(send, 200, {"tasks": len(self._recording.tasks), "trials": self._recording.trials})
+            return
+        if path == ["tasks"]:
+            await _send(send, 200, self.tasks(scope.get("query_string", b"").decode()), b"text/plain")
             return
         envelope = _object(await _body(receive))
         try:
@@ -70,6 +77,14 @@ class ReplayApp:
                 return {"reward": self._trial(given).reward}
         allowed = "/agent/SELECTION, /agent/SELECTION/floor/SELECTION, /evaluator"
         raise NotFound(f"no component /{'/'.join(path)}; there are {allowed}")
+
+    def tasks(self, query: str) -> bytes:
+        """What to send, so that a shell loop can: the draws of `backtest` with the same seed."""
+        asked = {name: values[-1] for name, values in parse_qs(query).items()}
+        runs, seed = (
+            int(text) if text.isdecimal() else 1 for text in (asked.get("runs", ""), asked.get("seed", ""))
+        )
+        return "\n".join((*resampled(self._recording, min(runs, _RUNS), seed), "")).encode()
 
     def _select(self, given: Json, selection: str) -> RecordedRun:
         chosen = parse_selection(selection)
@@ -148,7 +163,10 @@ async def _fail(send: Send, status: int, code: str, message: str) -> None:
 
 
 async def _answer(send: Send, status: int, document: Json) -> None:
-    body = orjson.dumps(document)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await _send(send, status, orjson.dumps(document), b"application/json")
+
+
+async def _send(send: Send, status: int, body: bytes, kind: bytes) -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
