@@ -17,7 +17,12 @@ class Model(BaseModel):
     """Frozen, closed, camelCase outside and snake_case inside."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, use_enum_values=False
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_enum_values=False,
+        use_attribute_docstrings=True,
     )
 
     def to_json(self) -> dict[str, Any]:
@@ -54,7 +59,9 @@ class Fraction(Model):
     """A share of traffic, exact."""
 
     numerator: Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
+    """At most the denominator."""
     denominator: Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)] = 100
+    """100 unless given, so that a lone numerator is a percentage."""
 
     @model_validator(mode="after")
     def _within_one(self) -> "Fraction":
@@ -67,8 +74,11 @@ class OwnerReference(Model):
     """The object that this one belongs to; deleted with it."""
 
     kind: str
+    """Kind of the owner."""
     name: str
+    """Name of the owner."""
     uid: str
+    """Of exactly this owner."""
 
 
 class Metadata(Model):
@@ -77,32 +87,52 @@ class Metadata(Model):
     name: Annotated[
         str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
     ]
+    """Unique for its kind in the namespace."""
     namespace: Name = "default"
+    """Where the object lives."""
     uid: str | None = None
+    """Given by the API; another object of the same name has another."""
     resource_version: str | None = None
+    """Given by the API, new with every write; when sent, it must be current."""
     generation: int | None = None
+    """Given by the API, one higher with every change of spec."""
     creation_timestamp: datetime | None = None
+    """Given by the API."""
     deletion_timestamp: datetime | None = None
+    """Set when deletion was asked for; the object goes when its finalizers are done."""
     finalizers: tuple[str, ...] = ()
+    """What must be done before the object may go."""
     labels: dict[str, str] = Field(default_factory=dict)
+    """For `-l key=value`."""
     annotations: dict[str, str] = Field(default_factory=dict)
+    """`sluicegate.io/changed-by`, set by the API, names who made the present spec."""
     owner_references: tuple[OwnerReference, ...] = ()
+    """Owners; the object is deleted with them."""
 
 
 class Condition(Model):
     """metav1.Condition: `last_transition_time` moves only when `status` changes."""
 
     type: str
+    """See [conditions](conditions.md)."""
     status: Literal["True", "False", "Unknown"]
+    """Unknown: not known yet."""
     reason: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    """One word for machines."""
     message: str = ""
+    """A sentence with the numbers, for people."""
     observed_generation: int = 0
+    """The generation of the object that this is about."""
     last_transition_time: datetime
+    """When `status` changed last."""
 
 
 class Resource(Model):
     """What every kind has."""
 
     api_version: Literal["sluicegate.io/v1alpha1"] = "sluicegate.io/v1alpha1"
+    """Group and version."""
     kind: str
+    """Of the object."""
     metadata: Metadata
+    """Name, namespace and what the API keeps."""

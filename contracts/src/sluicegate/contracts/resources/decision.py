@@ -13,42 +13,62 @@ class TargetRef(Model):
     """What the decision is about; the uid pins it."""
 
     kind: Literal["WorkflowRollout", "AgentWorkflow"] = "WorkflowRollout"
+    """What the act is about; acts on a workflow are refused, name its rollout."""
     name: str
+    """Of the object."""
     uid: str
+    """Of exactly this object."""
 
 
 class Expected(Model):
     """What the person saw; the decision counts only while this is still so."""
 
     candidate: Digest | None = None
+    """Digest of the candidate."""
     stage: Stage | None = None
+    """Stage it is in."""
     attempt: int | None = None
+    """Attempt it is in."""
 
 
 class FallbackReview(Model):
     """A sampled fallback, judged."""
 
     run_id: str
+    """Of the run."""
     component: Name
+    """Which fell back."""
     verdict: Literal["Acceptable", "Unacceptable"]
+    """One Unacceptable holds the rollout."""
 
 
 class DecisionSpec(Model):
     """Who wants what, of which candidate, why. `decided_by` must be the caller."""
 
     action: Action
+    """What is wanted."""
     target: TargetRef
+    """Of what."""
     expected: Expected = Expected()
+    """What the person saw. Promote, Override, Approve and Retry must say it."""
     decided_by: str
+    """Must be the caller; filled in when absent."""
     reason: Annotated[str, Field(max_length=4096)] = ""
+    """Needed by Override, Reject and a full Promote."""
     evidence_digest: str | None = None
+    """Of what the person looked at; kept for the record."""
     expires_at: datetime | None = None
+    """From then on it is not used any more."""
     review: FallbackReview | None = None
-    full: bool = False  # Promote: through all stages at once (needs override rights and a reason)
+    """Of Review."""
+    full: bool = False
+    """Of Promote: past all stages at once; needs a reason."""
 
 
 class Decision(Resource):
     """One person's act on a rollout."""
 
     kind: Literal["Decision"] = "Decision"
+    """Always this."""
     spec: DecisionSpec
+    """The act; immutable."""

@@ -10,17 +10,27 @@ class RevisionSpec(Model):
     """Immutable. `digest` covers all that a run depends on (contracts.digest.revision_digest)."""
 
     workflow: Name
+    """Name of the workflow."""
     workflow_uid: str
+    """Of exactly this workflow."""
     number: int
+    """Counts up in the workflow."""
     version: VersionText
+    """`spec.version` of the workflow."""
     digest: Digest
+    """Of all that a run depends on."""
     body: WorkflowSpec
+    """The workflow's spec as it was."""
     changed_by: str | None = None
+    """Who made it."""
     reason: str | None = None
+    """`changeReason`."""
 
 
 class WorkflowRevision(Resource):
     """One accepted change of something that a run depends on."""
 
     kind: Literal["WorkflowRevision"] = "WorkflowRevision"
+    """Always this."""
     spec: RevisionSpec
+    """The snapshot; immutable."""
