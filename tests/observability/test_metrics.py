@@ -253,7 +253,6 @@ def test_the_stage_is_a_state_set(scraped: Scraped, control: ControlMetrics) -> 
 
 def test_shares_outcomes_gates_queue_and_reconciles(scraped: Scraped, control: ControlMetrics) -> None:
     control.declared_share("shop", "bot", 0.2)
-    control.observed_share("shop", "bot", 0.25)
     control.ended("shop", "bot", Outcome.PROMOTED)
     control.gate(
         "shop",
@@ -266,8 +265,8 @@ def test_shares_outcomes_gates_queue_and_reconciles(scraped: Scraped, control: C
     control.retried()
     control.reconciled("WorkflowRollout", "Applied", 0.003)
     share = "sluicegate_traffic_share"
-    assert scraped.value(share, target="candidate", source="Declared") == 0.2
-    assert scraped.value(share, target="stable", source="Observed") == 0.75
+    assert scraped.value(share, target="candidate") == 0.2
+    assert scraped.value(share, target="stable") == 0.8
     assert scraped.value("sluicegate_rollout_outcomes_total", outcome="Promoted") == 1
     assert scraped.value("sluicegate_gate_log_e", gate="success", question="harm") == -1.5
     assert scraped.value("sluicegate_gate_log_e", gate="success", question="safe") == 2.5
@@ -283,12 +282,25 @@ def test_shares_outcomes_gates_queue_and_reconciles(scraped: Scraped, control: C
     assert scraped.value("sluicegate_queue_depth") == 3
 
 
-def test_both_exporters_share_one_registry_and_the_reference_names_every_metric(scraped: Scraped) -> None:
+def test_workers_and_ingestion(scraped: Scraped) -> None:
+    processes = metrics.ProcessMetrics(scraped.registry)
+    processes.workers(2)
+    processes.restarted()
+    processes.lag(1024)
+    processes.ingest_failed()
+    assert scraped.value("sluicegate_gateway_workers") == 2
+    assert scraped.value("sluicegate_gateway_worker_restarts_total") == 1
+    assert scraped.value("sluicegate_ingest_lag_bytes") == 1024
+    assert scraped.value("sluicegate_ingest_failures_total") == 1
+
+
+def test_all_exporters_share_one_registry_and_the_reference_names_every_metric(scraped: Scraped) -> None:
     GatewayMetrics(scraped.registry)
     ControlMetrics(scraped.registry)
+    metrics.ProcessMetrics(scraped.registry)
     reference = metrics.reference()
-    for item in (*catalog.GATEWAY, *catalog.CONTROL):
+    for item in catalog.EVERY:
         assert reference.count(f"| `{item.name}` |") == 1
         assert not {"run_id", "unit", "session", "user"} & set(item.labels)
     exported = {family.name for family in scraped.registry.collect()}
-    assert exported == {item.name.removesuffix("_total") for item in (*catalog.GATEWAY, *catalog.CONTROL)}
+    assert exported == {item.name.removesuffix("_total") for item in catalog.EVERY}

@@ -11,9 +11,10 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from sluicegate.contracts.errors import Conflict, Refused, Unavailable
+from sluicegate.contracts.evidence import EvidenceKey, SignalEvidence, StageEvidence
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.rollout import RolloutStatus
-from sluicegate.contracts.stages import Outcome, Stage, State
+from sluicegate.contracts.stages import Outcome, Signal, Stage, State
 from sluicegate.lineage.ingester import Progress
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator import retention
@@ -153,7 +154,7 @@ def test_since_is_refused_when_it_is_unclear(text: str) -> None:
 async def test_metrics_are_served_in_both_formats() -> None:
     registry = CollectorRegistry()
     telemetry = Telemetry(registry)
-    telemetry.restarts.inc()
+    telemetry.processes.restarted()
     server = MetricsServer(registry, "127.0.0.1", 0)
     await server.start()
     address = f"http://127.0.0.1:{server.port}"
@@ -185,7 +186,15 @@ async def test_a_rollout_is_counted_once_when_it_is_seen_to_end() -> None:
     done = RolloutStatus(state=State.DONE, outcome=Outcome.ABORTED)
     telemetry.rollout(rollout, done)  # ended before this process began
     assert "outcomes_total{" not in generate_latest(registry).decode()
-    telemetry.rollout(rollout, RolloutStatus(state=State.CANARY, stage=Stage.CANARY))
+    canary = RolloutStatus(state=State.CANARY, stage=Stage.CANARY)
+    item = SignalEvidence(signal=Signal.SUCCESS_RATE, harm_log_e=-1.5)
+    key = EvidenceKey(rollout.metadata.uid or "", Stage.CANARY, 1)
+    telemetry.rollout(rollout, canary, StageEvidence(key=key, signals=(item,)))
+    assert 'question="harm",workflow="echo"} -1.5' in generate_latest(registry).decode()
+    telemetry.rollout(
+        rollout, canary.model_copy(update={"attempt": 2}), StageEvidence(key=key, signals=(item,))
+    )
+    assert "sluicegate_gate_log_e{" not in generate_latest(registry).decode(), "of an earlier attempt"
     for _ in range(3):
         telemetry.rollout(rollout, done)
     line = 'sluicegate_rollout_outcomes_total{namespace="default",outcome="Aborted",workflow="echo"} 1.0'

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation
+from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
@@ -185,7 +185,9 @@ class Told:
     def queued(self, depth: int) -> None: ...
     def waited(self, seconds: float) -> None: ...
     def retried(self) -> None: ...
-    def rollout(self, rollout: WorkflowRollout, status: RolloutStatus) -> None: ...
+    def rollout(
+        self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
+    ) -> None: ...
     def gone(self, ref: Ref) -> None: ...
 
     def looked(self, kind: str, outcome: str, seconds: float) -> None:

@@ -104,8 +104,8 @@ STAGE: Final = Definition(
 SHARE: Final = Definition(
     "sluicegate_traffic_share",
     Kind.GAUGE,
-    ("namespace", "workflow", "target", "source"),
-    "Share of users answered by target (stable, candidate); source is Declared by the plan or Observed in runs.",
+    ("namespace", "workflow", "target"),
+    "Share of users whom the plan gives to target (stable, candidate); who really answered: sluicegate_runs_total, serving.",
 )
 OUTCOMES: Final = Definition(
     "sluicegate_rollout_outcomes_total",
@@ -139,6 +139,22 @@ QUEUE_WAIT: Final = Definition(
 QUEUE_RETRIES: Final = Definition(
     "sluicegate_queue_retries_total", Kind.COUNTER, (), "Keys that failed and were put back with a delay."
 )
+WORKERS: Final = Definition("sluicegate_gateway_workers", Kind.GAUGE, (), "Gateway workers that listen.")
+WORKER_RESTARTS: Final = Definition(
+    "sluicegate_gateway_worker_restarts_total",
+    Kind.COUNTER,
+    (),
+    "Gateway workers that died and were started again.",
+)
+INGEST_LAG: Final = Definition(
+    "sluicegate_ingest_lag_bytes", Kind.GAUGE, (), "Spooled bytes that are not in the lineage store yet."
+)
+INGEST_FAILURES: Final = Definition(
+    "sluicegate_ingest_failures_total",
+    Kind.COUNTER,
+    (),
+    "Steps of the ingester that failed and were repeated.",
+)
 
 GATEWAY: Final = (
     RUNS,
@@ -160,12 +176,14 @@ CONTROL: Final = (
     QUEUE_WAIT,
     QUEUE_RETRIES,
 )
+PROCESSES: Final = (WORKERS, WORKER_RESTARTS, INGEST_LAG, INGEST_FAILURES)
+EVERY: Final = (*GATEWAY, *CONTROL, *PROCESSES)
 
 
 def reference() -> str:
     """The metrics as a Markdown table, for docs/reference."""
     rows = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
-    for item in (*GATEWAY, *CONTROL):
+    for item in EVERY:
         labels = ", ".join(f"`{label}`" for label in item.labels) or "–"
         meaning = item.help
         if item.buckets:

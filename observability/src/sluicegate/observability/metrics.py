@@ -17,7 +17,7 @@ from sluicegate.contracts.stages import Outcome, State
 from sluicegate.observability import catalog
 from sluicegate.observability.catalog import Definition, Kind, reference
 
-__all__ = ["ControlMetrics", "GatewayMetrics", "reference"]
+__all__ = ["ControlMetrics", "GatewayMetrics", "ProcessMetrics", "reference"]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -233,15 +233,8 @@ class ControlMetrics:
 
     def declared_share(self, namespace: str, workflow: str, candidate: float) -> None:
         """Share of users whom the plan gives to the candidate, [0, 1]."""
-        self._share(namespace, workflow, candidate, "Declared")
-
-    def observed_share(self, namespace: str, workflow: str, candidate: float) -> None:
-        """Share of users whom the candidate really answered, [0, 1]."""
-        self._share(namespace, workflow, candidate, "Observed")
-
-    def _share(self, namespace: str, workflow: str, candidate: float, source: str) -> None:
-        self._child(catalog.SHARE, namespace, workflow, "candidate", source).set(candidate)
-        self._child(catalog.SHARE, namespace, workflow, "stable", source).set(1.0 - candidate)
+        self._child(catalog.SHARE, namespace, workflow, "candidate").set(candidate)
+        self._child(catalog.SHARE, namespace, workflow, "stable").set(1.0 - candidate)
 
     def ended(self, namespace: str, workflow: str, outcome: Outcome) -> None:
         """A rollout ended."""
@@ -268,6 +261,31 @@ class ControlMetrics:
     def _child(self, definition: Definition, *labels: str) -> Any:
         with self._lock:
             return self._families[definition.name].child(*labels)
+
+
+class ProcessMetrics:
+    """The gateway workers and the ingester of one process tree. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        series = {item: _Family(item, registry).child() for item in catalog.PROCESSES}
+        self._workers, self._restarts = series[catalog.WORKERS], series[catalog.WORKER_RESTARTS]
+        self._lag, self._failures = series[catalog.INGEST_LAG], series[catalog.INGEST_FAILURES]
+
+    def workers(self, listening: int) -> None:
+        """Gateway workers that listen."""
+        self._workers.set(listening)
+
+    def restarted(self) -> None:
+        """A gateway worker died and is started again."""
+        self._restarts.inc()
+
+    def lag(self, spooled: int) -> None:
+        """Bytes that are not in the lineage store yet."""
+        self._lag.set(spooled)
+
+    def ingest_failed(self) -> None:
+        """A step of the ingester failed and is repeated."""
+        self._failures.inc()
 
 
 def _metric(definition: Definition, registry: CollectorRegistry) -> Any:

@@ -117,7 +117,7 @@ class Controller:
         await self._executor.carry_out(plan.before())
         wait = await self._report(ref, held, plan.status)
         await self._executor.carry_out(plan.after())
-        self._metrics.rollout(observed.rollout, plan.status)
+        self._metrics.rollout(observed.rollout, plan.status, observed.evidence)
         longest = self._pace.longest if plan.requeue_after is not None else None
         return _sooner(_sooner(plan.requeue_after, wait), longest)
 

@@ -125,7 +125,7 @@ class Deaths:
 
     async def told(self, name: str, code: int, delay: float) -> None:
         """To the log, the metrics, the events; and nobody waits for its acknowledgement."""
-        self.telemetry.restarts.inc()
+        self.telemetry.processes.restarted()
         log.warning("gateway_worker_died", worker=name, code=code, restart_in=delay)
         await self.stores.plans.forget(name)
         message = f"a worker ended with {code} and is started again; see {self.state.logs / 'gateway.log'}"
@@ -152,14 +152,14 @@ async def assemble(config: "LocalConfig", state: StateDir, stack: AsyncExitStack
         controller=_controller(stores, clock, telemetry, Pace(status=config.status_interval)),
         ingest=IngestThread(
             Ingester(state.spool, stores.lineage, telemetry.entry),
-            on_lag=telemetry.lag.set,
-            on_failure=telemetry.ingest_failures.inc,
+            on_lag=telemetry.processes.lag,
+            on_failure=telemetry.processes.ingest_failed,
         ),
         supervisor=Supervisor(
             Fleet(state=state.root, host=config.host, port=port.port, count=config.workers, boot=boot_name()),
             clock,
             on_death=Deaths(stores=stores, telemetry=telemetry, state=state).told,
-            on_ready=telemetry.workers.set,
+            on_ready=telemetry.processes.workers,
         ),
         progress=progress,
         facts=UpFile(

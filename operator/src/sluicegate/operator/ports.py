@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 
@@ -205,8 +206,10 @@ class LoopMetrics(Protocol):
         """One look; outcome: Done, Conflict, Error."""
         ...
 
-    def rollout(self, rollout: WorkflowRollout, status: RolloutStatus) -> None:
-        """Where a rollout stands."""
+    def rollout(
+        self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
+    ) -> None:
+        """Where a rollout stands, and the evidence that was looked at."""
         ...
 
     def gone(self, ref: Ref) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
+from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
-from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, State
-from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics
+from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Stage, State
+from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
 from sluicegate.operator.ports import Ref
 
 
@@ -17,30 +18,18 @@ class Telemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._control, self._gateway = ControlMetrics(registry), GatewayMetrics(registry)
         self._ended: dict[str, Outcome | None] = {}
+        self._shown: dict[tuple[str, str], tuple[str, Stage | None, int]] = {}
         self.queued, self.waited = self._control.queued, self._control.waited
         self.retried, self.looked = self._control.retried, self._control.reconciled
-        self.workers = Gauge("sluicegate_gateway_workers", "Gateway workers that listen.", registry=registry)
-        self.restarts = Counter(
-            "sluicegate_gateway_worker_restarts_total",
-            "Gateway workers that died and were started again.",
-            registry=registry,
-        )
-        self.lag = Gauge(
-            "sluicegate_ingest_lag_bytes",
-            "Spooled bytes that are not in the lineage store yet.",
-            registry=registry,
-        )
-        self.ingest_failures = Counter(
-            "sluicegate_ingest_failures_total",
-            "Steps of the ingester that failed and were repeated.",
-            registry=registry,
-        )
+        self.processes = ProcessMetrics(registry)
 
     def entry(self, entry: Mapping[str, Any]) -> None:
         """An entry was stored."""
         self._gateway.entry(entry)
 
-    def rollout(self, rollout: WorkflowRollout, status: RolloutStatus) -> None:
+    def rollout(
+        self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
+    ) -> None:
         """Where the rollout stands; a finished one only counts once, when it is seen to finish."""
         namespace, workflow = rollout.metadata.namespace, rollout.spec.workflow
         uid = rollout.metadata.uid or ""
@@ -56,11 +45,27 @@ class Telemetry:
         self._ended[uid] = None
         self._control.stage(namespace, workflow, status.state)
         self._control.declared_share(namespace, workflow, _share(status))
+        self._gates(rollout, status, evidence)
+
+    def _gates(self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None) -> None:
+        """The gates of the stage that was looked at; those of an earlier one are not shown any more."""
+        key = (rollout.metadata.namespace, rollout.spec.workflow)
+        place = (rollout.metadata.uid or "", status.stage, status.attempt)
+        if self._shown.get(key, place) != place:
+            self._control.forget_gates(*key)
+        self._shown[key] = place
+        if evidence is None or evidence.key != place:
+            return
+        planned = next((stage for stage in rollout.spec.stages if stage.name is status.stage), None)
+        for gate in planned.gates if planned is not None else ():
+            for item in evidence.of(gate.signal):
+                self._control.gate(*key, gate.name, item)
 
     def gone(self, ref: Ref) -> None:
         """Drop what is labelled with the object."""
         if ref.kind == "AgentWorkflow":
             self._control.forget(ref.namespace, ref.name)
+            self._shown.pop((ref.namespace, ref.name), None)
             self._gateway.forget_workflow(ref.namespace, ref.name)
 
 
