@@ -307,6 +307,8 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "an empty stub": (example(("components.1.mirrorStub", {})), "spec.components[1].mirrorStub", "exactly one stand-in"),
     "a redaction that is no path": (example(("lineage.redact", ["input..phone"])), "spec.lineage.redact[0]", "not a path"),
+    "a redaction of no step in particular": (example(("lineage.redact", ["steps"])), "spec.lineage.redact[0]", "which step"),
+    "a redaction of a step by number": (example(("lineage.redact", ["steps[0].output"])), "spec.lineage.redact[0]", "which step"),
     "a redaction of an unknown step": (example(("lineage.redact", ["steps.plna.output.x"])), "spec.lineage.redact[0]", "did you mean plan?"),
     "retraining of an unknown component": (
         example(("retraining.0.component", "planer")), "spec.retraining[0].component", "did you mean planner?",

@@ -143,6 +143,7 @@ BAD = (
     "input[",
     "input[a]",
     "steps",
+    "steps[0].output",
     "a b",
     "input.x[-1]",
     ".input",

@@ -41,3 +41,23 @@ def field_pattern(text: str) -> tuple[str, ...]:
     if not _PATTERN.fullmatch(text):
         raise ValueError(f"{text[:80]} is not a path such as input.history[*].phone")
     return tuple(star or quoted or name for star, quoted, name in _PATTERN_STEP.findall(text))
+
+
+RUN_PARTS = ("input", "output", "steps")
+_RUN_PATH = re.compile(r"[A-Za-z_*][\w-]*(?:\.(?:\*|[\w-]+)|\[(?:\*|\d+)\])*", re.ASCII)
+_RUN_STEP = re.compile(r"\[(\*|\d+)\]|(\*|[\w-]+)", re.ASCII)
+
+
+def run_path(text: str) -> tuple[str | int, ...]:
+    """``input.history[*].phone`` or ``steps.plan.output`` as its steps below a run; an index is a number.
+
+    ValueError when it is no such path, or names the steps without saying which (``steps.*`` is every one).
+    """
+    if not _RUN_PATH.fullmatch(text):
+        raise ValueError("is not a path into a run")
+    keys = tuple(int(item) if item.isdecimal() else item or name for item, name in _RUN_STEP.findall(text))
+    if keys[0] not in RUN_PARTS:
+        raise ValueError("is not a path into a run: it does not begin at a part of it")
+    if keys[0] == "steps" and not (len(keys) > 1 and isinstance(keys[1], str)):
+        raise ValueError("is not a path into a run: it does not say which step")
+    return keys

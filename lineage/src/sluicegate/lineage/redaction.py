@@ -16,14 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.paths import run_path
 from sluicegate.contracts.runs import RunRecord, StepRecord
 
 REDACTED: Final = "[redacted]"
 MIN_COPY: Final = 4
-
-_ROOTS: Final = ("input", "output", "steps")
-_PATH: Final = re.compile(r"[A-Za-z_*][\w-]*(?:\.(?:\*|[\w-]+)|\[(?:\*|\d+)\])*")
-_PART: Final = re.compile(r"\[(\*|\d+)\]|(\*|[\w-]+)")
 
 Key = str | int
 Path = tuple[Key, ...]
@@ -31,16 +28,16 @@ Path = tuple[Key, ...]
 
 def parse_path(text: str) -> Path:
     """`input.history[*].phone` as ("input", "history", "*", "phone"). Raises Refused."""
-    if _PATH.fullmatch(text) is None:
-        raise Refused((_problem(text, "is not a path", "input.a.b, output.a[*].b, steps.<name>.output.a"),))
-    parts: Path = tuple(
-        (int(item) if item.isdigit() else item) if item else name for item, name in _PART.findall(text)
-    )
-    if parts[0] not in _ROOTS:
-        raise Refused((_problem(text, "does not start at a part of a run", ", ".join(_ROOTS)),))
-    if parts[0] == "steps" and len(parts) < 2:
-        raise Refused((_problem(text, "needs the name of a step", "steps.<name>.output, steps.*.input"),))
-    return parts
+    try:
+        return run_path(text)
+    except ValueError as error:
+        problem = Problem(
+            path="spec.lineage.redact",
+            message=str(error),
+            value=text,
+            allowed="input.a.b, output.a[*].b, steps.<name>.output.a, steps.*.input.a",
+        )
+        raise Refused((problem,)) from error
 
 
 class Redactor:
@@ -176,7 +173,3 @@ def _clean_step(step: StepRecord, copies: _Copies) -> StepRecord:
             for attempt in step.attempts
         ),
     )
-
-
-def _problem(text: str, message: str, allowed: str) -> Problem:
-    return Problem(path="spec.lineage.redact", message=message, value=text, allowed=allowed)

@@ -1,9 +1,9 @@
 """Components can be called, in time and without harm."""
 
-import re
 from collections.abc import Iterator
 
 from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.paths import EACH, RUN_PARTS, run_path
 from sluicegate.contracts.resources.workflow import (
     Component,
     CredentialRef,
@@ -21,8 +21,6 @@ from sluicegate.contracts.verification.facts import Facts
 _ONLY_OPENAI = {
     "model": "model", "prompt": "prompt", "prompt_ref": "promptRef", "parameters": "parameters"
 }  # fmt: skip
-_REDACT = re.compile(r"[A-Za-z_*][\w-]*(?:\.(?:\*|[\w-]+)|\[(?:\*|\d+)\])*", re.ASCII)
-_REDACT_ROOTS = ("input", "output", "steps")
 
 
 def _all_endpoints(facts: Facts) -> Iterator[tuple[str, Endpoint]]:
@@ -173,18 +171,20 @@ def redacted_paths(facts: Facts) -> Iterator[Problem]:
     """Redaction names parts of a run."""
     for number, text in enumerate(facts.spec.lineage.redact):
         path = f"spec.lineage.redact[{number}]"
-        root = re.split(r"[.\[]", text)[0]
-        if _REDACT.fullmatch(text) is None or root not in _REDACT_ROOTS:
+        try:
+            keys = run_path(text)
+        except ValueError as error:
+            near = did_you_mean(text.partition(".")[0], RUN_PARTS)
             yield Problem(
                 path=path,
-                message="is not a path into a run",
+                message=str(error),
                 value=shown(text),
                 allowed="input.a[*].b, output.a, steps.<name>.output.a; * is every item",
-                hint=did_you_mean(root, _REDACT_ROOTS) or f"begin with {', '.join(_REDACT_ROOTS)}",
+                hint=near or f"begin with {', '.join(RUN_PARTS)}",
             )
             continue
-        step = re.split(r"[.\[]", text)[1] if root == "steps" and "." in text else None
-        if step is not None and step != "*" and step not in facts.position:
+        step = str(keys[1]) if keys[0] == "steps" else EACH
+        if step != EACH and step not in facts.position:
             yield Problem(
                 path=path,
                 message=f"unknown step {step}, nothing would be redacted",
