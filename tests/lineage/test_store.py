@@ -323,6 +323,14 @@ def test_bodies_are_compressed_with_a_dictionary_and_read_back_after_a_restart(t
     store.close()
 
 
+def test_a_damaged_document_is_told_as_such(store: LineageStore) -> None:
+    store.ingest([entries.encode_run(run("run-000001"))])
+    with store.database.write() as connection:
+        connection.execute("UPDATE bodies SET data = x'00'")
+    with pytest.raises(Unavailable, match="damaged"):
+        store.run("run-000001")
+
+
 def test_readers_see_whole_commits_while_the_writer_writes(store: LineageStore) -> None:
     stop = threading.Event()
     wrong: list[tuple[str, object]] = []

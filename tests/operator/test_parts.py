@@ -53,6 +53,16 @@ def test_a_repeated_event_counts_and_becomes_the_newest(events: SqliteEvents) ->
     assert found == [("off", 1), ("on", 2)]
 
 
+def test_events_go_on_after_a_full_disk(events: SqliteEvents) -> None:
+    pages = events._base.execute("PRAGMA page_count").fetchone()[0]
+    events._base.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(Unavailable, match="full"):
+        events.record(event(key="x" * 100_000))
+    events._base.execute("PRAGMA max_page_count=100000")
+    events.record(event(message="again"))
+    assert events.find()[-1]["message"] == "again"
+
+
 def test_equal_keys_are_the_same_event_whatever_it_says(events: SqliteEvents) -> None:
     events.record(event(message="at 10:00", key="k"))
     events.record(event(message="at 10:01", key="k"))
@@ -74,23 +84,25 @@ def test_events_are_bounded_and_found_by_what_they_are_about(events: SqliteEvent
 class Spool:
     """An ingester that fails a few times, then has some bytes left for a few steps."""
 
-    def __init__(self, failures: int, lag: int) -> None:
+    def __init__(self, failures: int, lag: int, error: Exception | None = None) -> None:
         self.failures, self.lag, self.steps = failures, lag, 0
+        self.error = error or sqlite3.OperationalError("disk is full")
         self.empty = threading.Event()
 
     def step(self, now: datetime) -> Progress:
         self.steps += 1
         if self.failures:
             self.failures -= 1
-            raise sqlite3.OperationalError("disk is full")
+            raise self.error
         self.lag = max(0, self.lag - 1)
         if not self.lag:
             self.empty.set()
         return Progress(lag_bytes=self.lag)
 
 
-def test_a_failing_ingester_goes_on_and_is_told() -> None:
-    spool = Spool(failures=3, lag=2)
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("disk is full"), ZeroDivisionError("a bug")])
+def test_a_failing_ingester_goes_on_and_is_told(error: Exception) -> None:
+    spool = Spool(failures=3, lag=2, error=error)
     failed: list[int] = []
     lags: list[int] = []
     thread = IngestThread(spool, on_lag=lags.append, on_failure=lambda: failed.append(1))

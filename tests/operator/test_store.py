@@ -55,6 +55,15 @@ def test_a_dry_run_answers_what_would_be_and_stores_nothing(sqlite: SqliteStore)
         sqlite.get(at("planner"))
 
 
+def test_a_full_disk_is_told_and_the_next_write_works(sqlite: SqliteStore) -> None:
+    pages = sqlite._base.execute("PRAGMA page_count").fetchone()[0]
+    sqlite._base.execute(f"PRAGMA max_page_count={pages}")  # SQLite's own way to be full
+    with pytest.raises(Unavailable, match="full"):
+        sqlite.create(component("large") | {"padding": "x" * 100_000})
+    sqlite._base.execute("PRAGMA max_page_count=100000")
+    assert sqlite.create(component("small"))["metadata"]["resourceVersion"] == "1"
+
+
 def test_everything_is_there_after_the_file_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "resources.db"
     first = SqliteStore(path)

@@ -10,6 +10,8 @@ from typing import Final
 
 import zstandard
 
+from sluicegate.contracts.errors import Unavailable
+
 TRAIN_AFTER: Final = 400  # documents of this process
 _SAMPLE_BYTES: Final = 4 << 20
 _DICTIONARY_BYTES: Final = 64 << 10
@@ -36,13 +38,16 @@ class BodyCodec:
         return self._current or 0, self._compressor.compress(document)
 
     def unpack(self, connection: sqlite3.Connection, dictionary: int, data: bytes) -> bytes:
-        """The document."""
+        """The document. Raises Unavailable when it cannot be read any more."""
         known: dict[int, zstandard.ZstdDecompressor] | None = getattr(self._local, "known", None)
         if known is None:
             known = self._local.known = {}
         if dictionary not in known:  # (de)compressors are not thread safe
             known[dictionary] = zstandard.ZstdDecompressor(dict_data=_dictionary(connection, dictionary))
-        return known[dictionary].decompress(data)
+        try:
+            return known[dictionary].decompress(data)
+        except zstandard.ZstdError as error:
+            raise Unavailable(f"a stored run document is damaged: {error}") from error
 
     def forget(self) -> None:
         """After a rolled back transaction: look the dictionary up again."""

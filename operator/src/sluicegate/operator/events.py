@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sluicegate.contracts.adapters import system
+from sluicegate.contracts.errors import Unavailable
 from sluicegate.operator.objects import stamp
 from sluicegate.operator.ports import Event, Json
 from sluicegate.operator.serial import SerialThread
@@ -40,10 +41,18 @@ class SqliteEvents:
         self._base.close()
 
     def record(self, event: Event) -> None:
-        """Add, or count again: a repeated event becomes the newest."""
-        at = stamp(self._clock())
+        """Add, or count again: a repeated event becomes the newest. Unavailable when it cannot be written."""
+        try:
+            self._base.execute("BEGIN IMMEDIATE")
+            self._record(event, stamp(self._clock()))
+            self._base.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"events cannot be written: {error}") from error
+        finally:
+            self._base.rollback()  # nothing is open any more, or what failed
+
+    def _record(self, event: Event, at: str) -> None:
         key = (*event.about, event.key or f"{event.reason}/{event.message}"[:1024])
-        self._base.execute("BEGIN IMMEDIATE")
         row = self._base.execute(
             "SELECT id, count, first_at FROM events WHERE kind=? AND namespace=? AND name=? AND key=?", key
         ).fetchone()
@@ -56,7 +65,6 @@ class SqliteEvents:
             (*key, event.reason, event.message[:4096], event.type, count, first, at),
         ).lastrowid
         self._base.execute("DELETE FROM events WHERE id<=?", ((last or 0) - self._kept,))
-        self._base.execute("COMMIT")
 
     def find(
         self,

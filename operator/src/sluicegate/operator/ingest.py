@@ -61,11 +61,12 @@ class IngestThread:
             ending = self._stop.is_set()
             try:
                 lag = self._ingester.step(system.now()).lag_bytes
-            except (SluicegateError, sqlite3.Error, OSError) as error:
+            except Exception as error:  # the top of the thread: its death would stop all evidence, silently
                 failures += 1
                 self.failing = True
                 self._on_failure()
-                log.warning("ingest_failed", error=repr(error), failures=failures)
+                unexpected = not isinstance(error, SluicegateError | sqlite3.Error | OSError)
+                log.warning("ingest_failed", error=repr(error), failures=failures, exc_info=unexpected)
                 if ending:
                     return
                 self._stop.wait(min(WORST, PAUSE * 2.0 ** min(failures, 10)))

@@ -161,17 +161,20 @@ class SqliteStore:
     @contextmanager
     def _transaction(self, *, dry_run: bool) -> Iterator[None]:
         with self._lock:
-            self._base.execute("BEGIN IMMEDIATE")
-            before = self._counter("version")
             try:
+                self._base.execute("BEGIN IMMEDIATE")
+                before = self._counter("version")
                 yield
                 moved = self._counter("version") != before
                 if not dry_run:
                     self._compact()
+                self._base.execute("ROLLBACK" if dry_run else "COMMIT")
+            except sqlite3.OperationalError as error:  # the disk is full, or another program holds the file
+                self._base.rollback()
+                raise Unavailable(f"the resource store cannot be written: {error}") from error
             except BaseException:
-                self._base.execute("ROLLBACK")
+                self._base.rollback()
                 raise
-            self._base.execute("ROLLBACK" if dry_run else "COMMIT")
         if moved and not dry_run:
             for call in self.on_commit:
                 call()
