@@ -79,13 +79,22 @@ def staged(
 def decision(name: str, action: str, rollout: Json, **spec: Any) -> Json:
     """A person's act on a rollout as it stands."""
     status = rollout["status"]
+    target = {
+        "kind": "WorkflowRollout",
+        "name": rollout["metadata"]["name"],
+        "uid": rollout["metadata"]["uid"],
+    }
     return {
         "apiVersion": API_VERSION,
         "kind": "Decision",
-        "metadata": {"name": name, "namespace": rollout["metadata"]["namespace"]},
+        "metadata": {
+            "name": name,
+            "namespace": rollout["metadata"]["namespace"],
+            "ownerReferences": [target],
+        },
         "spec": {
             "action": action,
-            "target": {"name": rollout["metadata"]["name"], "uid": rollout["metadata"]["uid"]},
+            "target": target,
             "expected": {
                 "candidate": rollout["spec"]["candidate"]["digest"],
                 "stage": status["stage"],

@@ -155,6 +155,16 @@ class StoreContract:
         with pytest.raises(NotFound):
             await store.get(at("child"))
 
+    async def test_children_are_found_by_their_owner(self, store: ResourceStore) -> None:
+        mine, other = [await store.create(component(name)) for name in ("mine", "other")]
+        for name, owner in (("b", mine), ("a", mine), ("c", other)):
+            await store.create(owned(name, owner))
+        found = await store.owned(KIND, mine["metadata"]["uid"])
+        assert [item["metadata"]["name"] for item in found] == ["a", "b"]
+        assert await store.owned("AgentWorkflow", mine["metadata"]["uid"]) == ()
+        await store.delete(at("a"))
+        assert len(await store.owned(KIND, mine["metadata"]["uid"])) == 1
+
     async def test_no_child_outlives_its_owner_by_being_late(self, store: ResourceStore) -> None:
         owner = await store.create(component("owner"))
         await store.delete(at("owner"))

@@ -18,7 +18,7 @@ from sluicegate.operator import api
 from sluicegate.operator.api_context import BASE, Api
 from sluicegate.operator.callers import Peer, user_name
 from sluicegate.operator.intake import Intake
-from sluicegate.operator.ports import Ref
+from sluicegate.operator.ports import Ref, ref_of
 from sluicegate.operator.store import SqliteStore
 from sluicegate.operator.watch import LocalStore
 from sluicegate.rollout.model import Admission
@@ -221,8 +221,12 @@ async def test_root_and_the_owner_may_act_in_another_name_and_both_are_recorded(
 
 
 async def test_a_decision_is_the_callers(served: Served) -> None:
+    rollout = await served.store.create(
+        {**workflow(), "kind": "WorkflowRollout", "spec": {"workflow": "echo"}}
+    )
+    target = {"kind": "WorkflowRollout", "name": "echo", "uid": rollout["metadata"]["uid"]}
+
     def decision(**spec: Any) -> Json:
-        target = {"name": "echo-1", "uid": "x"}
         metadata = {"name": f"d-{len(served.rules.callers)}"}
         return {"metadata": metadata, "spec": {"action": "Abort", "target": target, **spec}}
 
@@ -232,6 +236,23 @@ async def test_a_decision_is_the_callers(served: Served) -> None:
     assert acted.body["spec"]["decidedBy"] == f"alice (by {ME})"
     other = await served.call("POST", path, decision(decidedBy="bob"))
     assert other.body["spec"]["decidedBy"] == "bob", "left as it is: admission refuses it"
+
+
+async def test_a_decision_goes_with_what_it_is_about(served: Served) -> None:
+    rollout = await served.store.create(
+        {**workflow(), "kind": "WorkflowRollout", "spec": {"workflow": "echo"}}
+    )
+    target = {"kind": "WorkflowRollout", "name": "echo", "uid": rollout["metadata"]["uid"]}
+    thief = [{"kind": "AgentWorkflow", "name": "other", "uid": "other"}]
+    body = {
+        "metadata": {"name": "stop", "ownerReferences": thief},
+        "spec": {"action": "Abort", "target": target},
+    }
+    path = f"{BASE}/namespaces/default/decisions"
+    made = await served.call("POST", path, body)
+    assert made.body["metadata"]["ownerReferences"] == [target], "the server knows better"
+    await served.store.delete(ref_of(rollout))
+    assert (await served.call("GET", f"{path}/stop")).code == 404
 
 
 async def test_what_the_operator_makes_is_not_for_people(served: Served) -> None:

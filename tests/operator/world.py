@@ -69,6 +69,9 @@ class FusedStore:
     ) -> Listing:
         return await self.inner.listing(kind, namespace, labels)
 
+    async def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
+        return await self.inner.owned(kind, owner)
+
     def watch(self, kinds: frozenset[str], after: int) -> AsyncIterator[Change]:
         return self.inner.watch(kinds, after)
 

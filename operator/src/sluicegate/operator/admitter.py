@@ -27,18 +27,14 @@ class RolloutAdmitter:
         subject = new or old
         context = AdmissionContext(
             now=self._clock.now(),
-            revisions=await self._revisions(subject) if isinstance(subject, AgentWorkflow) else (),
+            revisions=await self._revisions(old) if isinstance(old, AgentWorkflow) else (),
             target=await self._target(subject) if isinstance(subject, Decision) else None,
         )
         return admit(old, new, peer.name, context)
 
     async def _revisions(self, workflow: AgentWorkflow) -> tuple[WorkflowRevision, ...]:
-        found = await self._store.listing("WorkflowRevision", workflow.metadata.namespace)
-        return tuple(
-            typed(item, WorkflowRevision)
-            for item in found.items
-            if item["spec"]["workflow"] == workflow.metadata.name
-        )
+        found = await self._store.owned("WorkflowRevision", workflow.metadata.uid or "")
+        return tuple(typed(item, WorkflowRevision) for item in found)
 
     async def _target(self, decision: Decision) -> AgentWorkflow | WorkflowRollout | None:
         target = decision.spec.target

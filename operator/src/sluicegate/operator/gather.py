@@ -1,7 +1,7 @@
 """Gather: everything that one decision looks at, read once."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from sluicegate.contracts.errors import NotFound
 from sluicegate.contracts.evidence import StageEvidence
@@ -34,14 +34,6 @@ class EvidenceView(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
-    """What was read. held: the object as stored, whose resourceVersion the status write must still find."""
-
-    held: Json
-    observed: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Gatherer:
     """Reads for the control loop."""
 
@@ -50,7 +42,9 @@ class Gatherer:
     evidence: EvidenceView
 
     async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
-        """The workflow with its revisions and rollouts; None when it is gone."""
+        """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
+        revisions and rollouts; None when it is gone.
+        """
         held = await self._held(ref)
         if held is None:
             return None
@@ -58,15 +52,15 @@ class Gatherer:
         programmed = await self.gateways.programmed(ref.namespace, ref.name)
         return held, WorkflowObserved(
             workflow=workflow,
-            revisions=await self._owned(WorkflowRevision, workflow),
-            rollouts=await self._owned(WorkflowRollout, workflow),
+            revisions=await self._owned(WorkflowRevision, workflow.metadata.uid),
+            rollouts=await self._owned(WorkflowRollout, workflow.metadata.uid),
             plan=await self.gateways.plan(ref.namespace, ref.name),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
         )
 
     async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
-        """The rollout with its arms, decisions and evidence; None when it is gone."""
+        """The same of a rollout, with its arms, decisions and evidence."""
         held = await self._held(ref)
         if held is None:
             return None
@@ -79,7 +73,7 @@ class Gatherer:
             workflow=await self._workflow_of(rollout),
             stable=await self._revision(ref.namespace, rollout.spec.stable.name),
             candidate=await self._revision(ref.namespace, rollout.spec.candidate.name),
-            decisions=await self._decisions(rollout),
+            decisions=await self._owned(Decision, rollout.metadata.uid),
             plan=await self.gateways.plan(ref.namespace, workflow),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
@@ -93,11 +87,9 @@ class Gatherer:
         except NotFound:
             return None
 
-    async def _owned(self, kind: type[R], workflow: AgentWorkflow) -> tuple[R, ...]:
-        """Objects of `kind` that belong to this very workflow, not to an earlier one of its name."""
-        found = await self.store.listing(kind.__name__, workflow.metadata.namespace)
-        uid = workflow.metadata.uid
-        return tuple(typed(item, kind) for item in found.items if item["spec"]["workflowUid"] == uid)
+    async def _owned(self, kind: type[R], owner: str | None) -> tuple[R, ...]:
+        """Objects of `kind` that belong to this very object, not to an earlier one of its name."""
+        return tuple(typed(item, kind) for item in await self.store.owned(kind.__name__, owner or ""))
 
     async def _workflow_of(self, rollout: WorkflowRollout) -> AgentWorkflow | None:
         ref = Ref("AgentWorkflow", rollout.metadata.namespace, rollout.spec.workflow)
@@ -109,14 +101,6 @@ class Gatherer:
     async def _revision(self, namespace: str, name: str) -> WorkflowRevision | None:
         held = await self._held(Ref("WorkflowRevision", namespace, name))
         return typed(held, WorkflowRevision) if held else None
-
-    async def _decisions(self, rollout: WorkflowRollout) -> tuple[Decision, ...]:
-        """About this rollout, in the order in which they were made."""
-        found = await self.store.listing("Decision", rollout.metadata.namespace)
-        uid = rollout.metadata.uid
-        mine = [item for item in found.items if item["spec"]["target"]["uid"] == uid]
-        mine.sort(key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]))
-        return tuple(typed(item, Decision) for item in mine)
 
     async def _sampled(self, rollout: WorkflowRollout, wanted: Look | None) -> int:
         if wanted is None or wanted.key.stage is not Stage.CONTROLLED:

@@ -16,7 +16,7 @@ import orjson
 from sluicegate.contracts.documents import load
 from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Problem, Refused
 from sluicegate.contracts.parsing import parse_data
-from sluicegate.contracts.resources import KINDS, Kind
+from sluicegate.contracts.resources import KINDS, Decision, Kind
 from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY, Resource
 from sluicegate.operator import objects
 from sluicegate.operator.callers import Peer
@@ -159,7 +159,7 @@ class Intake:
             raise NotFound(f"{ref} does not exist")
         if held is not None:
             objects.expect_current(held, wanted)
-        wanted = _merged(held, wanted, peer, keep=mode is Mode.APPLY)
+        wanted = _belonging(_merged(held, wanted, peer, keep=mode is Mode.APPLY), resource)
         return _Draft(ref=ref, wanted=wanted, held=held, resource=parse_data(_bare(wanted)))
 
     async def _admit(self, draft: _Draft, peer: Peer) -> Admission:
@@ -243,6 +243,14 @@ def _merged(held: Json | None, wanted: Json, peer: Peer, *, keep: bool) -> Json:
         for name in ("finalizers", "ownerReferences"):
             metadata[name] = metadata.get(name) or old.get(name) or []
     return {"apiVersion": API_VERSION, **wanted, "metadata": metadata}
+
+
+def _belonging(wanted: Json, resource: Resource) -> Json:
+    """A decision belongs to what it is about, and goes with it."""
+    if not isinstance(resource, Decision):
+        return wanted
+    owner = resource.spec.target.model_dump(mode="json")
+    return {**wanted, "metadata": {**wanted["metadata"], "ownerReferences": [owner]}}
 
 
 def _current(held: Json, wanted: Json) -> Json:

@@ -42,6 +42,14 @@ class MemoryStore:
         ]
         return Listing(items=tuple(found), version=self.version)
 
+    async def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
+        """Objects of a kind that belong to `owner`."""
+        return tuple(
+            copy.deepcopy(item)
+            for ref, item in sorted(self._items.items())
+            if ref.kind == kind and owner in objects.owners_of(item)
+        )
+
     async def create(self, item: Json) -> Json:
         """As stored."""
         ref = ref_of(item)

@@ -75,6 +75,10 @@ class ResourceReader(Protocol):
         """Objects of a kind, by namespace and name; all namespaces when None."""
         ...
 
+    async def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
+        """Objects of a kind that belong to the object with uid `owner`, by namespace and name."""
+        ...
+
 
 class ResourceWatcher(Protocol):
     """Changes in order."""

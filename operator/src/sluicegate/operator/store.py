@@ -115,6 +115,16 @@ class SqliteStore:
             items=tuple(item for item in items if objects.has_labels(item, labels)), version=version
         )
 
+    def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
+        """Objects of a kind that belong to `owner`, by namespace and name."""
+        with self._lock:
+            rows = self._base.execute(
+                "SELECT o.body FROM owners w JOIN objects o ON o.uid=w.uid WHERE w.owner=? AND o.kind=? "
+                "ORDER BY o.namespace, o.name",
+                (owner, kind),
+            ).fetchall()
+        return tuple(_object(row[0]) for row in rows)
+
     def version(self) -> int:
         """The newest resourceVersion."""
         with self._lock:

@@ -28,6 +28,10 @@ class LocalStore:
         """Objects of a kind, by namespace and name."""
         return await self._thread.call(self._store.listing, kind, namespace, labels)
 
+    async def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
+        """Objects of a kind that belong to `owner`."""
+        return await self._thread.call(self._store.owned, kind, owner)
+
     async def create(self, item: Json) -> Json:
         """The object as stored."""
         return await self._thread.call(self._store.create, item)
