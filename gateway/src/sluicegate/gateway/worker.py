@@ -24,6 +24,7 @@ from sluicegate.contracts.errors import Unavailable
 from sluicegate.gateway.adapters.client import make_client
 from sluicegate.gateway.app import App
 from sluicegate.gateway.engine.kernel import Kernel
+from sluicegate.gateway.patience import PatientProtocol, swept
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.gateway.plans import PlanBook
 from sluicegate.gateway.serving import RunService
@@ -168,7 +169,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=PatientProtocol,
             ws="none",
             lifespan="off",
             access_log=False,
@@ -183,7 +184,12 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     )
     watch.look(system.now())
     try:
-        async with _announced(config, bound), _watched(watch), _stoppable(server, service, config.parent_fd):
+        async with (
+            _announced(config, bound),
+            _watched(watch),
+            _stoppable(server, service, config.parent_fd),
+            swept(server.server_state.connections),
+        ):
             await server.serve(sockets=[bound])
     finally:
         await client.close()
