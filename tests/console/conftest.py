@@ -1,6 +1,5 @@
 """What the tests of the command line share."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,9 @@ import pytest
 from sluicegate.console import main
 from sluicegate.contracts.adapters import system
 from tests.console.apiserver import NOW, ApiServer
+from tests.support.golden import check
 
 GOLDEN = Path(__file__).parent / "golden"
-ROOT = Path(__file__).parents[2]
-UPDATE = "SLUICEGATE_UPDATE_GOLDEN"
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,6 @@ def cli(state: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
 def noon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock stands at 2026-03-01 12:00 UTC."""
     monkeypatch.setattr(system, "now", lambda: NOW)
-
-
-def check(path: Path, found: str) -> None:
-    """Compare with a golden file; with SLUICEGATE_UPDATE_GOLDEN=1 write it."""
-    if os.environ.get(UPDATE):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(found)
-    assert path.exists(), f"{path} is missing: run the tests with {UPDATE}=1 and read what it wrote"
-    assert found == path.read_text(), f"{path.name} is stale: run the tests with {UPDATE}=1 and read the diff"
 
 
 @pytest.fixture

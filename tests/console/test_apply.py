@@ -151,9 +151,17 @@ def test_init_writes_a_workflow_that_passes_every_check(cli: Cli, tmp_path: Path
     assert said.code == 0
     (document,) = load(file.read_bytes(), source=str(file))
     assert parse(document).metadata.name == "my-bot"
-    lines = file.read_text().splitlines()
-    assert lines[0].startswith("# yaml-language-server: $schema=")
-    assert len(lines) <= 18
+    text = file.read_text()
+    assert "sluicegate schema -o agentworkflow.schema.json" in text
+    assert "https://sluicegate" not in text, "nothing is served there"
+    assert len(text.splitlines()) <= 18
+
+
+def test_init_names_the_schema_that_lies_beside_the_file(cli: Cli, tmp_path: Path) -> None:
+    assert cli("schema", "-o", str(tmp_path / "agentworkflow.schema.json")).code == 0
+    file = tmp_path / "workflow.yaml"
+    assert cli("init", "-o", str(file)).code == 0
+    assert file.read_text().startswith("# yaml-language-server: $schema=agentworkflow.schema.json\n")
 
 
 def test_init_never_overwrites_unasked(cli: Cli, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """The example's files: each candidate is version 1 with one change, and says which."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.support.golden import check
+
 SUPPORT_BOT = Path(__file__).parents[2] / "examples" / "support-bot"
 STABLE = SUPPORT_BOT / "workflow.yaml"
-UPDATE = os.environ.get("SLUICEGATE_UPDATE_GOLDEN") == "1"
 
 # candidate -> (version, what is said of it, {component: version})
 CANDIDATES = {
@@ -44,9 +44,7 @@ def changed(version: str, reason: str, components: dict[str, str]) -> str:
 def test_a_candidate_is_version_1_with_one_change(name: str) -> None:
     path = SUPPORT_BOT / "candidates" / f"{name}.yaml"
     expected = changed(*CANDIDATES[name])
-    if UPDATE:
-        path.write_text(expected)
-    assert path.read_text() == expected, "run with SLUICEGATE_UPDATE_GOLDEN=1 after a change of workflow.yaml"
+    check(path, expected)
 
 
 def test_there_is_no_other_candidate() -> None:

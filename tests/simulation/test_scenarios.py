@@ -3,7 +3,6 @@
 Update with SLUICEGATE_UPDATE_GOLDEN=1 after looking at the difference.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Action, Outcome, State
 from tests.rollout.samples import SHORT, workflow_spec
 from tests.simulation.world import World
+from tests.support.golden import check
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -161,7 +161,4 @@ SCENARIOS: dict[str, Callable[[], World]] = {
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario_reads_as_its_golden_log(name: str) -> None:
     log = "\n".join(SCENARIOS[name]().log) + "\n"
-    path = GOLDEN / f"{name}.log"
-    if os.environ.get("SLUICEGATE_UPDATE_GOLDEN") == "1":
-        path.write_text(log)
-    assert log == path.read_text(), f"update with SLUICEGATE_UPDATE_GOLDEN=1 after reading:\n{log}"
+    check(GOLDEN / f"{name}.log", log)

@@ -21,6 +21,6 @@ def schema_of(kind: str) -> dict[str, Any]:
     schema["required"] = sorted({*schema.get("required", ()), "apiVersion", "kind"})
     return {
         "$schema": _DIALECT,
-        "$id": f"https://sluicegate.io/schemas/v1alpha1/{kind.lower()}.json",
+        "$id": f"urn:sluicegate:v1alpha1:{kind.lower()}",
         **schema,
     }

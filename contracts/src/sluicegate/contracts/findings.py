@@ -9,8 +9,7 @@ from sluicegate.contracts.stages import Signal, Verdict
 class Finding:
     """A gate's verdict with the numbers it rests on.
 
-    reason: PascalCase, from a closed set (NotWorse, Worse, NeedsMore, NoData, InsufficientSamples,
-    StaleData, NonFinite, ConflictingGates, UnseenViolation, TooManyDropped…). message: one sentence with
+    reason: PascalCase, from a closed set (rollout.gates.REASONS). message: one sentence with
     both numbers and n. have/need: comparable units folded, and needed at the least (or estimated). runs:
     up to five run ids that show the finding.
     """

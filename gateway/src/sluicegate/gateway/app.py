@@ -1,12 +1,21 @@
-"""The HTTP face: a raw ASGI application.
+"""The HTTP face: a raw ASGI application. docs/reference/http-api.md is made of this text.
 
-    POST /v1/workflows/{name}/runs                            namespace default
-    POST /v1/namespaces/{ns}/workflows/{name}/runs            body: the workflow's input; answer: its output
-    POST /v1/runs/{id}/outcome                                {reward?: 0..1, outcome?: Succeeded | Failed, note?}
-    GET  /healthz  /readyz
+| method and path | what it does |
+|---|---|
+| POST /v1/workflows/{name}/runs | run a workflow of namespace default; the body is its input, the answer its output |
+| POST /v1/namespaces/{ns}/workflows/{name}/runs | the same in a namespace |
+| POST /v1/runs/{id}/outcome | `{"reward"?: 0..1, "outcome"?: "Succeeded" or "Failed", "note"?}`: how a run turned out; 202 |
+| GET /healthz | 200 while the worker lives |
+| GET /readyz | 200 once the worker has read plans, else 503; which it serves, and what its spool lost |
 
-Request headers of a run: traceparent, sluicegate-deadline-ms (milliseconds for the whole run). Answer headers:
-Sluicegate-Run-Id, Sluicegate-Revision, Sluicegate-Version, traceparent. Errors are application/problem+json.
+Headers of a run's request: `traceparent` (W3C), `Sluicegate-Deadline-Ms` (milliseconds for the whole run; at most ten minutes
+are used), and those that `routing.key` names. Headers of the answer: `Sluicegate-Run-Id`, `Sluicegate-Revision`,
+`Sluicegate-Version`, `traceparent`.
+
+Errors are `application/problem+json` (RFC 9457) with `title`, `status`, `detail`, `runId`, `problems` (each with `path`, `code`
+or `value`, `message`) and, of a failed run, `reason`. 400: not JSON, or a header that cannot be read. 403: a page of another
+origin. 404: no such workflow, with the nearest name. 405. 408: the body took longer than 30 s. 413: it is too large. 422: it
+breaks the input contract, with every violation. 500, 502, 503, 504: the run failed.
 """
 
 import asyncio

@@ -22,7 +22,9 @@ FAILURE_STATUS: dict[Failure, int] = {
     Failure.EXPRESSION: 500,
     Failure.INVALID_INPUT: 500,
 }
-"""What the caller of a failed run gets; for the others 502: a component answered what cannot be used."""
+"""What the caller of a failed run gets; for the others OTHER_STATUS: a component answered what cannot be used."""
+
+OTHER_STATUS = 502
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ def problem(
 def failed_run(run_id: str, failure: Failure, detail: str, violations: Iterable[Violation]) -> Response:
     """The answer of a run that failed."""
     return problem(
-        FAILURE_STATUS.get(failure, 502),
+        FAILURE_STATUS.get(failure, OTHER_STATUS),
         detail,
         run_id=run_id,
         problems=violations_json(violations),

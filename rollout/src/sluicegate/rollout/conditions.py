@@ -3,11 +3,109 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from sluicegate.contracts.resources.base import Condition
+from sluicegate.contracts.stages import Outcome, State, Verdict
 
 Truth = Literal["True", "False", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A condition: when it is True, and the reasons that it gives."""
+
+    type: str
+    meaning: str
+    reasons: tuple[str, ...]
+
+
+_STATES: Final = tuple(State)
+_OUTCOMES: Final = tuple(Outcome)
+_TRAFFIC: Final = ("Programmed", "Programming", "NoGateways")
+_OBSTACLES: Final = (
+    "ContractInvalid",
+    "VersionReused",
+    "StableMissing",
+    "SharedEndpoint",
+    "Latched",
+    "Held",
+    *(Outcome.ABORTED, Outcome.REJECTED, Outcome.EXPIRED, Outcome.ROLLED_BACK),
+)
+
+OF_WORKFLOW: Final = (
+    Definition(
+        "Ready",
+        "The wish is stable and every gateway follows. False: it cannot become so by itself. Unknown: on its way.",
+        ("Stable", "Pending", "RolloutRunning", "Deleting", *_TRAFFIC, *_OBSTACLES),
+    ),
+    Definition(
+        "Reconciling",
+        "The control loop is at work on it.",
+        ("Stable", "Pending", "RolloutRunning", "Deleting", *_TRAFFIC, *_OBSTACLES),
+    ),
+    Definition("Stalled", "Nothing moves until a person acts.", ("NotStalled", *_OBSTACLES)),
+    Definition("ContractValid", "Static verification found nothing.", ("Verified", "ContractInvalid")),
+    Definition("TrafficProgrammed", "Every gateway follows the last routing plan.", _TRAFFIC),
+)
+"""Conditions of an AgentWorkflow."""
+
+OF_ROLLOUT: Final = (
+    Definition("Ready", "It has ended and its candidate is stable.", (*_STATES, *_OUTCOMES)),
+    Definition("Reconciling", "The control loop is at work on it.", (*_STATES, *_OUTCOMES)),
+    Definition(
+        "Stalled",
+        "A person is needed, or it ended without its candidate.",
+        ("Held", "SharedEndpoint", *_STATES, *_OUTCOMES),
+    ),
+    Definition("TrafficProgrammed", "Every gateway follows the last routing plan.", _TRAFFIC),
+    Definition(
+        "EvidenceSufficient",
+        "The required gates of the stage are decided. Absent outside the stages.",
+        ("Sufficient", "NeedsMore"),
+    ),
+    Definition(
+        "AnalysisPassed",
+        "Every required gate of the stage passes; False: one fails; Unknown: not decided.",
+        tuple(Verdict),
+    ),
+    Definition("AwaitingApproval", "People have to approve.", ("ApprovalsMissing", "NotWaiting")),
+    Definition("AwaitingReview", "People have to judge fallbacks.", ("ReviewsMissing", "NotWaiting")),
+    Definition("Paused", "A person paused it.", ("PausedByPerson", "NotPaused")),
+    Definition(
+        "Aborted", "It ended Aborted, or is about to.", ("NotAborted", Outcome.ABORTED, State.DRAINING)
+    ),
+    Definition("Completed", "It has ended.", (*_STATES, *_OUTCOMES)),
+)
+"""Conditions of a WorkflowRollout."""
+
+REASONS: Final[dict[str, str]] = {
+    "ApprovalsMissing": "Fewer people approved than the stage asks for.",
+    "ContractInvalid": "Static verification found problems; stable goes on.",
+    "Deleting": "Deletion was asked for; traffic goes back to stable first.",
+    "Held": "A gate with `onFail: Hold` failed, the stage ended inconclusive, or a fallback was judged unacceptable.",
+    "Latched": "The version did not pass before; it is not tried again until a retry or a new version.",
+    "NeedsMore": "A required gate is not decided, or samples, time or people are missing.",
+    "NoGateways": "No gateway is alive.",
+    "NotAborted": "It was not aborted.",
+    "NotPaused": "It is not paused.",
+    "NotStalled": "Nothing stands in the way.",
+    "NotWaiting": "Nobody is waited for.",
+    "PausedByPerson": "`pause`; `resume` goes on.",
+    "Programmed": "Every gateway follows.",
+    "Programming": "Not every gateway follows yet.",
+    "ReviewsMissing": "Fewer fallbacks were judged than the stage asks for.",
+    "RolloutRunning": "A rollout is on its way.",
+    "SharedEndpoint": "A component has a new version but would be answered by the same process as before.",
+    "Stable": "The wish is stable.",
+    "StableMissing": "The stable revision is not found; the last plan goes on.",
+    "Sufficient": "Every required gate is decided.",
+    "Verified": "No problem.",
+    "VersionReused": "The version is already the name of another body.",
+    **dict.fromkeys((*_STATES, *_OUTCOMES), "A state or outcome of the rollout, in its own words."),
+    **dict.fromkeys(Verdict, "The worst verdict of the required gates."),
+}
+"""What each reason means."""
 
 
 @dataclass(frozen=True, slots=True)

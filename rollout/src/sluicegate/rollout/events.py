@@ -1,26 +1,25 @@
-"""Every event of the control loop: reasons, messages, keys. Reasons are a closed set."""
+"""Every event: reasons, messages, keys. Reasons are a closed set."""
 
 from typing import Final
 
 from sluicegate.contracts.stages import Outcome
 from sluicegate.rollout.model import Emit, Event, ObjectRef, Severity
 
-REASONS: Final = (
-    "FirstRevision",
-    "RevisionCreated",
-    "RolloutCreated",
-    "RolloutRefused",
-    "StageEntered",
-    "StageHeld",
-    "Draining",
-    "Completed",
-    "DecisionApplied",
-    "DecisionCounted",
-    "DecisionRefused",
-    "DecisionExpired",
-    "StableChanged",
-    "RouteRepaired",
-)
+REASONS: Final = {
+    "FirstRevision": "The first verified revision of a workflow is stable, without stages.",
+    "RolloutCreated": "A rollout towards a new version begins, or an earlier version comes back.",
+    "StageEntered": "A rollout is in a stage.",
+    "StageHeld": "A rollout needs a person: override, retry or abort.",
+    "Draining": "A rollout has its outcome, and traffic moves to the revision that remains.",
+    "Completed": "A rollout has ended; every gateway follows.",
+    "StableChanged": "Another revision is stable.",
+    "DecisionApplied": "A person's act was done.",
+    "DecisionCounted": "A person's act is one of those that the stage waits for.",
+    "DecisionRefused": "A person's act did not fit; the message says why.",
+    "DecisionExpired": "A person's act came too late.",
+    "GatewayWorkerDied": "A gateway worker ended unasked and is started again.",
+}
+"""What each reason means; docs/reference/conditions.md is made of it."""
 
 _BAD_OUTCOMES: Final = frozenset({Outcome.ABORTED, Outcome.REJECTED, Outcome.EXPIRED})
 

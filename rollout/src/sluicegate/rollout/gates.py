@@ -25,6 +25,19 @@ STALE_SECONDS: Final = 600.0
 STALE_GAPS: Final = 10.0
 """Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
 
+REASONS: Final = {
+    "NotWorse": "Shown: not worse than stable by the margin or more.",
+    "Worse": "Shown: worse than stable.",
+    "UnseenViolation": f"{UNSEEN_RUNS} units of the candidate broke the contract in a way that stable, seen at least as often, never did.",
+    "NeedsMore": "Neither is shown yet; the message estimates how many more units it takes.",
+    "NoData": "Nothing comparable was observed, or more than half of the units lack the value.",
+    "InsufficientSamples": f"The deadline came before a decision; or, of a p95, fewer than {BOUNDARY} units.",
+    "StaleData": "The last unit is older than 10 minutes, or than ten times the usual gap, and the outcome window.",
+    "NonFinite": "The evidence holds a number that is none.",
+    "TooManyDropped": "More than half of the mirrors were dropped for want of budget.",
+}
+"""What each reason of a finding means; docs/reference/gates.md is made of it."""
+
 MOST_UNITS: Final = 1e9
 """An estimate above this is no estimate."""
 

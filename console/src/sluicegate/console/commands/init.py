@@ -10,7 +10,11 @@ import typer
 from sluicegate.console import output
 from sluicegate.contracts.errors import Conflict, Problem, Refused
 
-SCHEMA_URL = "https://sluicegate.io/schemas/v1alpha1/agentworkflow.json"
+SCHEMA_FILE = "agentworkflow.schema.json"
+_WITH_SCHEMA = f"# yaml-language-server: $schema={SCHEMA_FILE}"
+_WITHOUT_SCHEMA = f"""\
+# Completion and checks in an editor: `sluicegate schema -o {SCHEMA_FILE}`, and this as the first line:
+#   yaml-language-server: $schema={SCHEMA_FILE}"""
 
 
 class Protocol(StrEnum):
@@ -22,7 +26,7 @@ class Protocol(StrEnum):
 
 
 _TEMPLATE = """\
-# yaml-language-server: $schema={schema}
+{editor}
 apiVersion: sluicegate.io/v1alpha1
 kind: AgentWorkflow
 metadata: {{name: {name}}}
@@ -63,7 +67,8 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Write the smallest useful workflow: one agent behind one URL."""
-    text = template(name, url or _URLS[protocol], protocol)
+    has_schema = str(file) != "-" and (file.parent / SCHEMA_FILE).exists()
+    text = template(name, url or _URLS[protocol], protocol, has_schema=has_schema)
     if str(file) == "-":
         output.echo(text.rstrip("\n"))
         return
@@ -75,8 +80,8 @@ def init(
     output.echo(f"  sluicegate up -f {file}        run it")
 
 
-def template(name: str, url: str, protocol: Protocol = Protocol.HTTP) -> str:
-    """The file's text; Refused when name or url cannot be part of a workflow."""
+def template(name: str, url: str, protocol: Protocol = Protocol.HTTP, *, has_schema: bool = False) -> str:
+    """The file's text; Refused when name or url cannot be part of a workflow. has_schema: SCHEMA_FILE lies beside it."""
     problems = []
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name):
         allowed = "1–63 lower-case letters, digits and -, not at the ends"
@@ -87,4 +92,5 @@ def template(name: str, url: str, protocol: Protocol = Protocol.HTTP) -> str:
         )
     if problems:
         raise Refused(tuple(problems))
-    return _TEMPLATE.format(schema=SCHEMA_URL, name=name, endpoint=_ENDPOINTS[protocol].format(url=url))
+    editor = _WITH_SCHEMA if has_schema else _WITHOUT_SCHEMA
+    return _TEMPLATE.format(editor=editor, name=name, endpoint=_ENDPOINTS[protocol].format(url=url))

@@ -242,7 +242,7 @@ class WorkflowSpec(Model):
     reward: Expression | None = None
     """CEL whose value in [0, 1] says how good the run was; often `steps.<evaluator>.reward`."""
     contract: WorkflowContract = WorkflowContract()
-    """The contract with the callers."""
+    """What callers send, get and are promised."""
     rollout: Strategy = Strategy()
     """How a change reaches the users."""
     business_fallback: BusinessFallback | None = None

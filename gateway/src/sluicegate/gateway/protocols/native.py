@@ -1,10 +1,4 @@
-"""The project's own envelope: one JSON object each way (research: contracts-lineage-dataplane.md section 6).
-
-Request: protocol_version, run_id, step_id, attempt, idempotency_key, deadline_ms, stage, dry_run, contract {name,
-version, digest}, trace {traceparent}, input, context_refs.
-Answer: status (ok | fallback | error | input_required | rejected), output, usage, fallback {reason}, error {code,
-retryable, retry_after_ms, message}. Unknown fields are ignored.
-"""
+"""The project's own envelope: one JSON object each way (research: contracts-lineage-dataplane.md section 6)."""
 
 from typing import Any
 
@@ -17,6 +11,31 @@ from sluicegate.gateway.protocols.credentials import fixed_headers
 from sluicegate.gateway.protocols.http import check_status, encode
 
 PROTOCOL_VERSION = "1"
+
+REQUEST_FIELDS = {
+    "protocol_version": "Of this envelope.",
+    "run_id": "The run, the same for all arms and steps.",
+    "step_id": "Name of the step.",
+    "attempt": "1, or higher when it is tried again.",
+    "idempotency_key": "The same for every attempt of a step in one arm.",
+    "deadline_ms": "Milliseconds that are left of the run's time.",
+    "stage": "`canary`, `shadow`, `controlled` or `full` when the run is part of a rollout, else null.",
+    "dry_run": "True in a mirrored arm: nothing outside may change.",
+    "contract": "Name, version and digest of the contract that the gateway holds the component to.",
+    "trace": "`traceparent` (W3C).",
+    "input": "What the component is asked.",
+    "context_refs": "Empty in this version.",
+}
+"""What is sent; docs/reference/http-api.md is made of it."""
+
+ANSWER_FIELDS = {
+    "status": "`ok`; `fallback`: an output, but a degraded one; `error`; `rejected` or `input_required`: not tried again.",
+    "output": "With `ok` and `fallback`; must meet the output contract.",
+    "fallback": "With `fallback`: `{reason}`.",
+    "error": "With the others: `{code, message, retryable, retry_after_ms}`; `code` may be a failure of [errors](errors.md).",
+    "usage": "Kept with the attempt; `cost` counts against the mirrors' budget.",
+}
+"""What is understood of an answer; unknown fields are ignored."""
 
 
 class NativeProtocol:

@@ -1,0 +1,16 @@
+"""Metrics, from the catalogue that makes them."""
+
+from sluicegate.console.reference.markdown import page
+from sluicegate.observability import catalog
+
+
+def metrics_page() -> str:
+    """Every metric."""
+    return page(
+        "Metrics",
+        "`sluicegate up` serves them on `http://127.0.0.1:9464/metrics` (`--metrics-port`), in the Prometheus text format; with "
+        "`Accept: application/openmetrics-text` in OpenMetrics, where exemplars carry the run id. Label values come from "
+        "closed sets or from names of resources; a run, session or user is never a label. Series of a workflow or "
+        "revision that is gone are removed. Runs are counted when they are stored, well under a second after the answer.",
+        catalog.reference().rstrip("\n"),
+    )

@@ -1,0 +1,40 @@
+"""What every test watches over."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sluicegate.contracts.resources.base import Condition
+from sluicegate.rollout import conditions, events, gates
+
+_TYPES = {
+    (item.type, reason)
+    for item in (*conditions.OF_WORKFLOW, *conditions.OF_ROLLOUT)
+    for reason in item.reasons
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _words_are_documented() -> Iterator[None]:
+    """Whatever a test makes the control loop say (conditions, findings, events) is in the reference."""
+    settled, finding, emit = conditions._settled, gates._finding, events.emit
+
+    def settled_(*args: Any) -> Condition:
+        said = settled(*args)
+        assert (said.type, said.reason) in _TYPES, f"undocumented: {said.type} {said.reason}"
+        return said
+
+    def finding_(gate: Any, item: Any, ruling: Any) -> Any:
+        assert ruling.reason in gates.REASONS, f"undocumented: {ruling.reason}"
+        return finding(gate, item, ruling)
+
+    def emit_(about: Any, reason: str, *args: Any, **more: Any) -> Any:
+        assert reason in events.REASONS, f"undocumented: {reason}"
+        return emit(about, reason, *args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "_settled", settled_)
+        patch.setattr(gates, "_finding", finding_)
+        patch.setattr(events, "emit", emit_)
+        yield
