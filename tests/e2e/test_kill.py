@@ -1,51 +1,38 @@
-"""kill -9 of a real `up`, again and again: the same stage goes on, nothing answered is lost, nothing is decided twice."""
+"""kill -9 of a real `up`, in every state: it goes on where it was, nothing answered is lost, nothing is decided twice."""
 
 import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
-import orjson
 import pytest
 
-from sluicegate.contracts.resources import WorkflowRollout
-from sluicegate.lineage.store import LineageStore
-from sluicegate.observability.fold import Fold
-from sluicegate.operator.api_context import BASE
-from sluicegate.operator.store import SqliteStore
-from sluicegate.rollout.planning import look
+from tests.e2e import life
+from tests.e2e.life import Json, in_state, kill_when, kill_workers, rollout_of, stored
 from tests.operator.samples import decision, staged
-from tests.operator.up import Up, Users, component_server, run, until
+from tests.operator.up import Up, Users, component_server, is_alive, run, until
 
 pytestmark = pytest.mark.e2e
 
-KILLS = 20
+KILLS = {"Canary": 20, "Shadow": 4, "Controlled": 4, "Full": 4}
 DELAYS = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)
 """Seconds from a start to its kill, every second time; the others are killed when they are up and busy."""
-
-
-def rollout_of(up: Up) -> Any:
-    found = [item for item in up.objects("workflowrollouts") if item.get("status")]
-    return found[0] if found else None
-
-
-def in_stage(up: Up, stage: str) -> Any:
-    found = rollout_of(up)
-    return found if found and found["status"].get("stage") == stage else None
-
-
-def kill_workers(up: Up) -> None:
-    """kill -9 of every gateway worker that announced itself."""
-    for card in (up.root / "workers").glob("*.json"):
-        try:
-            os.kill(orjson.loads(card.read_bytes())["pid"], signal.SIGKILL)
-        except (ProcessLookupError, ValueError, FileNotFoundError):
-            continue
+SAME = (
+    "stage",
+    "attempt",
+    "stageStartedAt",
+    "startedAt",
+    "state",
+    "outcome",
+    "paused",
+    "pausedSince",
+    "held",
+)
+FULL_SECONDS = 5
 
 
 def one_life(up: Up, number: int, users: Users) -> None:
-    """Start, perhaps wait until it works, kill; every third time with all its workers."""
+    """Start, perhaps wait until it works, kill; every third time with all its workers at once."""
     if number % 2:
         up.start()
         before = len(users.answered)
@@ -59,101 +46,194 @@ def one_life(up: Up, number: int, users: Users) -> None:
         kill_workers(up)
 
 
-def test_twenty_kills_in_one_stage(tmp_path: Path) -> None:
+def back(up: Up, users: Users) -> None:
+    """Start and wait until users are served."""
+    up.start()
+    before = len(users.answered)
+    until("answers after the last restart", lambda: len(users.answered) > before + 5)
+
+
+def check_goes_on(before: Json, after: Json) -> None:
+    old, new = before["status"], after["status"]
+    for field in SAME:
+        assert new.get(field) == old.get(field), field
+    assert [(one["stage"], one["startedAt"]) for one in new["history"]] == [
+        (one["stage"], one["startedAt"]) for one in old["history"]
+    ]
+    assert new["decisions"] == old["decisions"]
+
+
+def kill_in(up: Up, stage: str, users: Users, kills: int) -> Json:
+    """Killed `kills` times in a stage; the rollout as it goes on."""
+    before = in_state(up, stage, "2.0.0")
+    up.kill()
+    for number in range(kills - 1):
+        one_life(up, number, users)
+    back(up, users)
+    after = rollout_of(up, "2.0.0")
+    assert after is not None
+    check_goes_on(before, after)
+    return after
+
+
+def leave(up: Up, stage: str, following: str, users: Users) -> None:
+    """A person promotes; killed in the moment in which the move is on disk, before its route and its event."""
+    held = in_state(up, stage, "2.0.0")
+    up.apply(decision(f"out-of-{stage.lower()}", "Promote", held))
+    kill_when(up, lambda items: any(item.get("status", {}).get("state") == following for item in items))
+    back(up, users)
+
+
+def test_killed_in_every_stage_it_goes_on_and_ends_promoted(tmp_path: Path) -> None:
     up = Up(tmp_path / "state")
+    users = Users(0, threads=2, pause=0.01)
     with component_server() as url:
         try:
             up.start()
+            users.port = up.port
             up.apply(staged("1.0.0", url))
             until("stable serves", lambda: run(up.port, {"text": "first"}))
-            up.apply(staged("2.0.0", url, needs={"Canary": 1_000_000, "Shadow": 1_000_000}))
-            first = until("Canary", lambda: in_stage(up, "Canary"))
-            up.apply(decision("wait", "Pause", first))
-            paused = until("the pause counts", lambda: (r := rollout_of(up))["status"]["paused"] and r)
-            users = Users(up.port, threads=2, pause=0.01)
             with users.sending():
-                up.kill()
-                for number in range(KILLS):
-                    one_life(up, number, users)
-                up.start()
-                before = len(users.answered)
-                until("answers after the last restart", lambda: len(users.answered) > before + 10)
-            check_goes_on(up, paused)
-            check_two_promotes_are_one_step(up)
+                start_and_kill_in_pending(up, url, users)
+                for stage, following in (
+                    ("Canary", "Shadow"),
+                    ("Shadow", "Controlled"),
+                    ("Controlled", "Full"),
+                ):
+                    kill_in(up, stage, users, KILLS[stage])
+                    leave(up, stage, following, users)
+                kill_in_full_and_finish(up, users)
+            check_told_once(up)
             assert up.stop() == 0
         finally:
             up.kill()
-    check_nothing_is_lost(up, users.answered)
+    assert len(users.answered) > sum(KILLS.values())
+    life.check_nothing_is_lost(up, users.answered)
 
 
-def check_goes_on(up: Up, paused: Any) -> None:
-    held = rollout_of(up)
-    for field in (
-        "stage",
-        "attempt",
-        "stageStartedAt",
-        "startedAt",
-        "state",
-        "planVersion",
-        "paused",
-        "pausedSince",
-    ):
-        assert held["status"].get(field) == paused["status"].get(field), field
-    assert [record["name"] for record in held["status"]["decisions"]] == ["wait"]
-    assert len(up.objects("workflowrollouts")) == 1
-    assert len(up.objects("workflowrevisions")) == 2
-    events = up.api("GET", "/events?limit=1000")[1]["items"]
-    assert sum(event["count"] for event in events if event["reason"] == "StageEntered") == 1
-
-
-def check_two_promotes_are_one_step(up: Up) -> None:
-    held = rollout_of(up)
-    up.apply(decision("on", "Resume", held))
-    until("the resume counts", lambda: not rollout_of(up)["status"]["paused"])
-    held = rollout_of(up)
-    up.apply(decision("one", "Promote", held), decision("two", "Promote", held))
-    until("Shadow", lambda: in_stage(up, "Shadow"))
-    records = until("both were read", lambda: (r := rollout_of(up)["status"]["decisions"])[3:] and r)
-    assert sorted(record["result"] for record in records if record["action"] == "Promote") == [
-        "Applied",
-        "Refused",
+def start_and_kill_in_pending(up: Up, url: str, users: Users) -> None:
+    wanted = staged("2.0.0", url, needs={**life.LONG, "Full": 20})
+    next(one for one in wanted["spec"]["rollout"]["stages"] if one["name"] == "Full")[
+        "minDurationSeconds"
+    ] = FULL_SECONDS
+    up.apply(wanted)
+    kill_when(up, bool)
+    made = stored(up)
+    assert [item.get("status", {}).get("state", "Pending") for item in made] == ["Pending"], "killed too late"
+    back(up, users)
+    in_state(up, "Canary", "2.0.0")
+    assert [item["metadata"]["uid"] for item in up.objects("workflowrollouts")] == [
+        made[0]["metadata"]["uid"]
     ]
-    assert rollout_of(up)["status"]["stage"] == "Shadow"
-    stale = decision("late", "Promote", held)
-    code, answer = up.api("POST", f"{BASE}/namespaces/default/decisions", stale)
-    assert code in {201, 422}, answer
-    if code == 201:
-        until("the late one was read", lambda: rollout_of(up)["status"]["decisions"][4:])
-    assert rollout_of(up)["status"]["stage"] == "Shadow"
+    assert len(up.objects("workflowrevisions")) == 2
 
 
-def check_nothing_is_lost(up: Up, answered: list[str]) -> None:
-    """Every answered run is stored once per arm, and the evidence is that of the stored units, folded once each."""
-    assert len(answered) > KILLS
-    lineage = LineageStore(up.state.lineage)
-    try:
-        missing = [run_id for run_id in answered if not lineage.run(run_id)]
-        assert missing == []
-        arms = {run_id: [document["arm"] for document in lineage.run(run_id)] for run_id in answered}
-        twice = [run_id for run_id, seen in arms.items() if len(seen) != len(set(seen))]
-        assert twice == []
-        check_fold(up, lineage)
-    finally:
-        lineage.close()
+def kill_in_full_and_finish(up: Up, users: Users) -> None:
+    """Paused, so that the kills have their time; then it ends by its evidence, and is killed on the way out."""
+    held = in_state(up, "Full", "2.0.0")
+    up.apply(decision("wait", "Pause", held))
+    until("the pause counts", lambda: (r := rollout_of(up, "2.0.0")) and r["status"]["paused"])
+    held = kill_in(up, "Full", users, KILLS["Full"])
+    up.apply(decision("on", "Resume", held))
+    with life.silent_gateway(up):
+        before = in_state(up, "Draining", "2.0.0")
+        assert before["status"]["outcome"] == "Promoted"
+        for number in range(3):
+            up.kill()
+            one_life(up, number, users)
+    back(up, users)
+    after = in_state(up, "Done", "2.0.0")
+    for field in ("outcome", "attempt", "stage", "drainingSince", "startedAt"):
+        assert after["status"][field] == before["status"][field], field
+    assert after["status"]["history"] == before["status"]["history"]
+    until("stable is the candidate", lambda: up.objects("agentworkflows")[0]["status"]["stage"] == "Stable")
 
 
-def check_fold(up: Up, lineage: LineageStore) -> None:
-    store = SqliteStore(up.state.resources)
-    (item,) = store.listing("WorkflowRollout").items
-    store.close()
-    wanted = look(WorkflowRollout.model_validate(item))
-    assert wanted is not None
-    for stage in ("Canary", "Shadow"):
-        key = wanted.key._replace(stage=type(wanted.key.stage)(stage))
-        saved = lineage.load(key)
-        if saved is None:
-            continue
-        folded = Fold.from_bytes(saved, wanted.questions)
-        again = Fold(key, wanted.questions)
-        again.add_all(one for one in lineage.observations(key, after=0) if one.sequence <= folded.cursor)
-        assert again.to_bytes() == saved
+def check_told_once(up: Up) -> None:
+    """One record per decision and stage; no event of a transition twice."""
+    done = rollout_of(up, "2.0.0")
+    assert done is not None
+    status = done["status"]
+    assert (status["outcome"], status["attempt"]) == ("Promoted", 1)
+    assert [one["stage"] for one in status["history"]] == list(KILLS)
+    assert [(one["name"], one["result"]) for one in status["decisions"]] == [
+        (name, "Applied") for name in ("out-of-canary", "out-of-shadow", "out-of-controlled", "wait", "on")
+    ]
+    name = done["metadata"]["name"]
+    # A kill between the move and its event loses the event, never the move: at most once, and the history is whole.
+    entered = [one["message"].split(":")[0] for one in life.events(up, "StageEntered", name)]
+    assert len(entered) == len(set(entered))
+    assert set(entered) <= {f"2.0.0 enters {stage}" for stage in KILLS}
+    for reason in (
+        "StageEntered",
+        "DecisionApplied",
+        "Draining",
+        "Completed",
+        "RolloutCreated",
+        "StableChanged",
+    ):
+        assert {one["count"] for one in life.events(up, reason)} <= {1}, reason
+    assert len(life.events(up, "Completed", name)) == 1
+    assert len(up.objects("workflowrollouts")) == 1
+
+
+def test_a_killed_worker_loses_nothing_and_the_other_serves_on(tmp_path: Path) -> None:
+    up = Up(tmp_path / "state", workers=2)
+    users = Users(0, threads=3)
+    with component_server() as url:
+        try:
+            up.start()
+            users.port = up.port
+            up.apply(staged("1.0.0", url))
+            until("stable serves", lambda: run(up.port, {"text": "first"}))
+            up.apply(staged("2.0.0", url, needs=life.LONG))
+            in_state(up, "Canary", "2.0.0")
+            with users.sending():
+                for _ in range(3):
+                    kill_one_worker(up, users)
+            assert up.stop() == 0
+        finally:
+            up.kill()
+    assert len(users.answered) > 20 * users.failed, "most users notice nothing"
+    life.check_nothing_is_lost(up, users.answered)
+
+
+def kill_one_worker(up: Up, users: Users) -> None:
+    """One of two; the survivor answers before a new one listens, then there are two again."""
+    before = life.workers(up)
+    assert len(before) == 2
+    killed, survivor = sorted(before)
+    answered = len(users.answered)
+    until("busy", lambda: len(users.answered) > answered + 10)
+    os.kill(before[killed], signal.SIGKILL)
+    run_id = until("the other answers", lambda: run(up.port, {"text": "after"}))
+    until("taken in", lambda: up.api("GET", f"/lineage/runs/{run_id}")[0] == 200)
+    assert up.api("GET", f"/lineage/runs/{run_id}")[1]["items"][0]["worker"] == survivor
+    until("two again", lambda: len(now := life.workers(up)) == 2 and killed not in now)
+
+
+def test_everything_killed_at_once_under_load_starts_again(tmp_path: Path) -> None:
+    up = Up(tmp_path / "state", workers=2)
+    users = Users(0, threads=3)
+    with component_server() as url:
+        try:
+            up.start()
+            users.port = up.port
+            up.apply(staged("1.0.0", url))
+            until("stable serves", lambda: run(up.port, {"text": "first"}))
+            up.apply(staged("2.0.0", url, needs={"Controlled": life.NEVER}))
+            with users.sending():
+                before = in_state(up, "Controlled", "2.0.0")
+                for _ in range(3):
+                    pids = life.workers(up).values()
+                    life.kill_all([up.process.pid if up.process else 0, *pids])
+                    up.kill()
+                    assert not any(is_alive(pid) for pid in pids)
+                    back(up, users)
+            after = rollout_of(up, "2.0.0")
+            assert after is not None
+            check_goes_on(before, after)
+            assert up.stop() == 0
+        finally:
+            up.kill()
+    life.check_nothing_is_lost(up, users.answered)
