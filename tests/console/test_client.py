@@ -80,6 +80,14 @@ def test_a_watch_begins_with_what_is_there_and_ends_in_silence(server: ApiServer
     assert seen == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
+def test_a_watch_is_of_the_wanted_labels_only(server: ApiServer) -> None:
+    made = objects.workflow("a")
+    server.put({**made, "metadata": {**made["metadata"], "labels": {"team": "x"}}})
+    server.put(objects.workflow("b"))
+    seen = Client(server.state.root).watch(WORKFLOWS, "default", labels="team=x", silence=0.3)
+    assert [item["metadata"]["name"] for _, item in seen] == ["a"]
+
+
 @pytest.fixture
 def rude(tmp_path: Path) -> Iterator[tuple[Client, list[bytes]]]:
     """A client of a server that sends the given bytes, whatever is asked, and hangs up."""

@@ -363,6 +363,8 @@ async def test_a_watch_ends_when_asked_and_is_gone_when_too_late(served: Served)
     await served.call("POST", ONE, component())
     for number in range(150):
         await served.store.update(component(owner=f"team-{number}"))
+    reply = await served.call("GET", f"{ONE}?watch=1&timeoutSeconds=soon")
+    assert (reply.code, causes(reply)) == (422, [("timeoutSeconds", "not a whole number in range")])
     reply = await served.call("GET", f"{ONE}?watch=1&resourceVersion=1")
     assert (reply.code, reply.body["reason"]) == (410, "Expired")
 

@@ -10,11 +10,13 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from sluicegate.contracts.adapters.system import SystemClock
 from sluicegate.contracts.errors import Conflict, Refused, Unavailable
 from sluicegate.contracts.evidence import EvidenceKey, SignalEvidence, StageEvidence
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.stages import Outcome, Signal, Stage, State
+from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.lineage.ingester import Progress
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator import retention
@@ -24,6 +26,7 @@ from sluicegate.operator.ingest import IngestThread
 from sluicegate.operator.lineage_view import since
 from sluicegate.operator.memory import MemoryStore
 from sluicegate.operator.metrics_server import MetricsServer
+from sluicegate.operator.plans import LocalPlans
 from sluicegate.operator.ports import Event, Ref
 from sluicegate.operator.reservation import PortReservation
 from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
@@ -233,6 +236,18 @@ async def test_retention_follows_each_workflow(tmp_path: Path) -> None:
     lineage.close()
 
 
+async def test_a_worker_that_died_long_ago_can_be_forgotten(tmp_path: Path) -> None:
+    table = PlanTable(tmp_path / "plans.db")
+    table.acknowledge("old", {WorkflowKey("shop", "bot"): 1}, NOW - timedelta(days=9))
+    table.close()
+    plans = LocalPlans(tmp_path / "plans.db", SystemClock())
+    assert (await plans.programmed("shop", "bot")).gateways == 0
+    assert await plans.workers() == ("old",)
+    await plans.forget("old")
+    assert await plans.workers() == ()
+    await plans.close()
+
+
 def test_a_folder_has_one_holder_at_a_time(tmp_path: Path) -> None:
     state = StateDir(tmp_path / "s")
     state.make()
@@ -267,6 +282,7 @@ def test_facts_of_a_dead_up_are_none(tmp_path: Path) -> None:
     assert read_up(state) is None
     state.up.write_text("{torn")
     assert read_up(state) is None
+    assert read_up(StateDir(state.up)) is None, "the state folder is a file"
 
 
 def test_a_port_is_held_until_it_is_given_back() -> None:

@@ -84,6 +84,13 @@ def test_a_good_candidate_reaches_the_users_and_then_nothing_is_written(up: Up, 
     assert versions(up) == before
 
 
+def test_what_is_kept_is_for_its_owner_only(up: Up) -> None:
+    open_to_others = {
+        path.name for path in up.root.rglob("*") if path.is_file() and path.stat().st_mode & 0o077
+    }
+    assert open_to_others <= {"out.log"}, "which is what this test redirects"
+
+
 def test_metrics_have_exemplars_when_asked(up: Up) -> None:
     facts = read_up(up.state)
     assert facts is not None

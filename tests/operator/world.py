@@ -121,10 +121,6 @@ class Gateways:
         self.plans[(plan.namespace, plan.workflow)] = plan
         self.fuse.burn(after=True)
 
-    async def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
-        held = self.plans[(namespace, workflow)]
-        self.plans[(namespace, workflow)] = replace(held, lease_until=until)
-
     async def remove(self, namespace: str, workflow: str) -> None:
         self.plans.pop((namespace, workflow), None)
 

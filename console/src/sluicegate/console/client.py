@@ -93,6 +93,8 @@ class Client:
     def __init__(
         self, state_dir: Path | None = None, *, act_as: str | None = None, timeout: float = 30.0
     ) -> None:
+        if act_as is not None and not (act_as.isascii() and act_as.isprintable()):
+            raise Refused((Problem(path="--as", message="not a user name", value=repr(act_as)[:80]),))
         self.state = StateDir((state_dir or default_state_dir()).expanduser())
         self._headers = {"Accept": "application/json"} | ({"Sluicegate-As": act_as} if act_as else {})
         self._timeout = timeout
@@ -148,16 +150,22 @@ class Client:
         return self.request("DELETE", _path(plural, namespace, name), query=query)
 
     def watch(
-        self, plural: str, namespace: str | None, *, silence: float | None = None
+        self,
+        plural: str,
+        namespace: str | None,
+        *,
+        labels: str | None = None,
+        silence: float | None = None,
     ) -> Iterator[tuple[str, Object]]:
         """(ADDED | MODIFIED | DELETED, object): what exists now first, then every change, until the server ends.
 
         silence: seconds without any change after which the watch ends; None: never.
         """
         path = _path(plural, namespace)
-        listed = self.request("GET", path)
+        listed = self.request("GET", path, query={"labelSelector": labels})
         yield from (("ADDED", item) for item in _items(listed))
-        query = {"watch": "1", "resourceVersion": listed.get("metadata", {}).get("resourceVersion")}
+        version = listed.get("metadata", {}).get("resourceVersion")
+        query = {"watch": "1", "resourceVersion": version, "labelSelector": labels}
         with self._open("GET", path, query=query, wait=silence) as response:
             if response.status >= 400:
                 raise _error(response.status, _decode(response.read()))

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused, SluicegateError
+from sluicegate.contracts.errors import Forbidden, Problem, Refused, SluicegateError
 from sluicegate.contracts.resources import Kind
 from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.operator import objects
@@ -110,6 +110,7 @@ async def _watch(
 ) -> web.StreamResponse:
     api = api_of(request)
     after = number(request, "resourceVersion", 0, most=2**62)
+    limit = number(request, "timeoutSeconds", 0, most=86_400)
     first = None if after else await api.store.listing(kind.name, namespace, labels)
     if first is None:
         await _expect_history(api, kind, after)
@@ -117,7 +118,6 @@ async def _watch(
     await response.prepare(request)
     for item in first.items if first else ():
         await _line(response, ChangeType.ADDED, item)
-    limit = number(request, "timeoutSeconds", 0, most=86_400)
     try:
         async with asyncio.timeout(limit or None):
             await _follow(
@@ -199,6 +199,3 @@ def _placed(request: web.Request, document: Any, *, named: bool) -> Any:
         found = str(document["kind"])[:80]
         raise Refused((Problem(path="kind", message="differs from the path", value=found, allowed=kind),))
     return {"apiVersion": API_VERSION, **document, "kind": kind, "metadata": {**metadata, **expected}}
-
-
-__all__ = ["NotFound", "apply_all", "create", "delete", "get", "listing", "put", "put_status"]

@@ -181,7 +181,7 @@ async def _stores(state: StateDir, clock: HostClock, progress: Progress, stack: 
     stack.callback(store.close)
     plans = LocalPlans(state.plans, clock)
     stack.push_async_callback(plans.close)
-    for worker in await plans.workers():  # of an `up` that was killed; one that still lives says so again
+    for worker in await plans.workers():  # of earlier runs; one that still lives says so again
         await plans.forget(worker)
     kept = LocalEvents(state.root / "events.db")
     stack.push_async_callback(kept.close)

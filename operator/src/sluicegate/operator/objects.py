@@ -17,11 +17,6 @@ def stamp(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def version_of(item: Json) -> int:
-    """The object's resourceVersion."""
-    return int(item["metadata"]["resourceVersion"])
-
-
 def is_deleting(item: Json) -> bool:
     """True once deletion was asked for."""
     return bool(item["metadata"].get("deletionTimestamp"))

@@ -1,6 +1,6 @@
 """`ports.PlanSink` and `ports.GatewayView` over the gateway's plan table, for the event loop."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from sluicegate.contracts.adapters.system import Clock
@@ -22,12 +22,8 @@ class LocalPlans:
         self._clock = clock
 
     async def write(self, plan: RoutePlan) -> None:
-        """Publish; an older version than the published one has no effect."""
+        """Publish; an older version than the published one has no effect, the same one moves its lease."""
         await self._thread.call(self._table.write, plan)
-
-    async def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
-        """Move the lease of that version."""
-        await self._thread.call(self._table.renew, namespace, workflow, version, until)
 
     async def remove(self, namespace: str, workflow: str) -> None:
         """Forget the workflow."""
@@ -42,8 +38,8 @@ class LocalPlans:
         return await self._thread.call(self._programmed, namespace, workflow)
 
     async def workers(self) -> tuple[str, ...]:
-        """Workers heard of in the last seconds."""
-        return await self._thread.call(self._alive)
+        """Workers that were heard of and not forgotten, however long ago."""
+        return await self._thread.call(self._table.workers)
 
     async def forget(self, worker: str) -> None:
         """A worker that was stopped."""

@@ -124,11 +124,7 @@ class PlanSink(Protocol):
     """Where routing plans go, and what the gateways say of them."""
 
     async def write(self, plan: RoutePlan) -> None:
-        """Publish the plan to the gateways."""
-        ...
-
-    async def renew(self, namespace: str, workflow: str, *, version: int, until: datetime) -> None:
-        """Move the candidate's lease of plan `version`; no effect on another version."""
+        """Publish the plan to the gateways. The same version again only moves the candidate's lease."""
         ...
 
     async def remove(self, namespace: str, workflow: str) -> None:

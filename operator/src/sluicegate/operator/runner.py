@@ -77,6 +77,7 @@ def run_local(config: LocalConfig) -> int:
     """
     from sluicegate.operator import logs  # noqa: PLC0415 - reading the settings needs none of this
 
+    os.umask(0o077)  # runs, prompts and logs are for their owner only, in a folder that others may enter too
     state = StateDir(config.state_dir.expanduser().absolute())
     try:
         state.make()

@@ -110,9 +110,16 @@ def read_up(state: StateDir) -> UpFile | None:
     """What the running `up` says of itself; None when there is none (the pid must be alive)."""
     try:
         found = UpFile(**json.loads(state.up.read_text()))
-        os.kill(found.pid, 0)
-    except (FileNotFoundError, ProcessLookupError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError):
         return None
-    except PermissionError:  # alive, but of another user
-        return found
-    return found
+    return found if _is_alive(found.pid) else None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True

@@ -56,7 +56,7 @@ def get(  # noqa: PLR0913 - one parameter per option
     _check_selector(selector)
     namespace = None if every else session.namespace
     if watch:
-        _watch(session.client, kinds, namespace, names, format)
+        _watch(session.client, kinds, namespace, (names, selector), format)
         return
     found = list(_read(session.client, kinds, namespace, names, selector))
     objects = [item for _, items in found for item in items]
@@ -129,9 +129,13 @@ def _tables(
 
 
 def _watch(
-    client: Client, kinds: "Sequence[Kind]", namespace: str | None, names: Sequence[str], format: Format
+    client: Client,
+    kinds: "Sequence[Kind]",
+    namespace: str | None,
+    only: tuple[Sequence[str], str | None],
+    format: Format,
 ) -> None:
-    """One row (or document) per change, heads once."""
+    """One row (or document) per change, heads once. only: names and labels."""
     from sluicegate.console import columns
 
     if len(kinds) != 1:
@@ -139,7 +143,8 @@ def _watch(
     kind = kinds[0]
     view = columns.of(kind.name, wide=format is Format.WIDE, namespaced=namespace is None)
     widths: list[int] = []
-    for change, item in client.watch(kind.plural, namespace):
+    names, selector = only
+    for change, item in client.watch(kind.plural, namespace, labels=selector):
         if names and item["metadata"]["name"] not in names:
             continue
         if format is Format.NAME:
