@@ -225,10 +225,10 @@ def test_everything_killed_at_once_under_load_starts_again(tmp_path: Path) -> No
             with users.sending():
                 before = in_state(up, "Controlled", "2.0.0")
                 for _ in range(3):
-                    pids = life.workers(up).values()
+                    pids = tuple(life.workers(up).values())
                     life.kill_all([up.process.pid if up.process else 0, *pids])
                     up.kill()
-                    assert not any(is_alive(pid) for pid in pids)
+                    until("all are dead", lambda dead=pids: not any(map(is_alive, dead)))
                     back(up, users)
             after = rollout_of(up, "2.0.0")
             assert after is not None
