@@ -152,7 +152,7 @@ class Lineage:
         self.saves += 1
         self.saved[key] = state
 
-    def fallbacks(self, rollout: str, stage: str, attempt: int, *, limit: int = 50) -> list[Json]:
+    def fallbacks(self, rollout: str, stage: str, attempt: int) -> list[Json]:
         return []
 
     def feed(self, key: EvidenceKey, count: int, at: datetime, *, candidate: float = 1.0) -> None:

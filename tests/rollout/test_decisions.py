@@ -299,8 +299,9 @@ def review(item: WorkflowRollout, run: str, verdict: str = "Acceptable") -> Deci
 
 
 def at(item: WorkflowRollout, sampled: int, *acts: Decision) -> RolloutStatus:
+    fallbacks = frozenset(f"r{number}/agent" for number in range(1, sampled + 1))
     seen: RolloutObserved = observed(item, good_evidence(item, later(100)), *acts)
-    return reconcile_rollout(replace(seen, sampled_fallbacks=sampled), later(100)).status
+    return reconcile_rollout(replace(seen, sampled_fallbacks=fallbacks), later(100)).status
 
 
 def test_controlled_waits_for_its_reviews() -> None:
@@ -320,6 +321,16 @@ def test_a_fallback_is_judged_once_and_one_unacceptable_holds() -> None:
     assert (held.state, held.held) == (State.CONTROLLED, True)
     assert held.hold_reason is not None
     assert "run r2 unacceptable" in held.hold_reason
+
+
+def test_only_what_was_sampled_can_be_judged() -> None:
+    item = reviewing()
+    status = at(item, 1, review(item, "r1"), review(item, "r2", "Unacceptable"))
+    assert [(record.result, record.subject) for record in status.decisions] == [
+        ("Counted", "r1/agent"),
+        ("Refused", "r2/agent"),
+    ]
+    assert not status.held
 
 
 OBSTACLES = {

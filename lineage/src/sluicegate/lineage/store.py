@@ -132,7 +132,7 @@ class LineageStore:
             return queries.runs(connection, filters, limit)
 
     def fallbacks(self, rollout: str, stage: str, attempt: int, *, limit: int = 50) -> list[dict[str, Any]]:
-        """Fallbacks that users got, at most `limit` per (component, reason), the first by run id:
+        """Fallbacks that users got, sampled for review: at most `limit` per (component, reason), the first by run id:
         {run_id, arm, step, component, reason, strategy}.
         """
         with self.database.read() as connection:

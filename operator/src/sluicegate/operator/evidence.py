@@ -24,8 +24,8 @@ log = structlog.get_logger(__name__)
 class Lineage(EvidenceSource, EvidenceStore, Protocol):
     """What is needed of the lineage store; may be called from any thread."""
 
-    def fallbacks(self, rollout: str, stage: str, attempt: int, *, limit: int = 50) -> list[Json]:
-        """Sampled fallbacks."""
+    def fallbacks(self, rollout: str, stage: str, attempt: int) -> list[Json]:
+        """Those sampled for review."""
         ...
 
 
@@ -39,13 +39,10 @@ class FoldedEvidence:
         """As of now."""
         return await asyncio.to_thread(fold, self._lineage, wanted)
 
-    async def sampled_fallbacks(self, wanted: Look, per_kind: int) -> int:
+    async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
         """Fallbacks to review."""
-        rollout, stage, attempt = wanted.key
-        found = await asyncio.to_thread(
-            self._lineage.fallbacks, rollout, stage.value, attempt, limit=per_kind
-        )
-        return len(found)
+        found = await asyncio.to_thread(self._lineage.fallbacks, *wanted.key)
+        return frozenset(f"{one['run_id']}/{one['component']}" for one in found)
 
 
 def fold(lineage: Lineage, wanted: Look) -> StageEvidence:

@@ -16,7 +16,7 @@ from sluicegate.contracts.resources import (
 from sluicegate.contracts.stages import Stage
 from sluicegate.operator.ports import GatewayView, Json, Ref, ResourceReader
 from sluicegate.rollout.model import Look, RolloutObserved, WorkflowObserved
-from sluicegate.rollout.planning import look
+from sluicegate.rollout.planning import look, stage_of
 
 R = TypeVar("R", bound=Resource)
 
@@ -28,8 +28,8 @@ class EvidenceView(Protocol):
         """Fold what is new, keep the state, answer."""
         ...
 
-    async def sampled_fallbacks(self, wanted: Look, per_kind: int) -> int:
-        """How many fallbacks of the stage and attempt are sampled for review."""
+    async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
+        """The fallbacks of the stage and attempt to review, each as ``<run id>/<component>``."""
         ...
 
 
@@ -102,13 +102,12 @@ class Gatherer:
         held = await self._held(Ref("WorkflowRevision", namespace, name))
         return typed(held, WorkflowRevision) if held else None
 
-    async def _sampled(self, rollout: WorkflowRollout, wanted: Look | None) -> int:
+    async def _sampled(self, rollout: WorkflowRollout, wanted: Look | None) -> frozenset[str]:
         if wanted is None or wanted.key.stage is not Stage.CONTROLLED:
-            return 0
-        planned = next((stage for stage in rollout.spec.stages if stage.name is Stage.CONTROLLED), None)
-        if planned is None or not planned.review_fallbacks:
-            return 0
-        return await self.evidence.sampled_fallbacks(wanted, planned.review_fallbacks)
+            return frozenset()
+        if not stage_of(rollout.spec, Stage.CONTROLLED).review_fallbacks:
+            return frozenset()
+        return await self.evidence.sampled_fallbacks(wanted)
 
 
 def typed(held: Json, kind: type[R]) -> R:

@@ -48,7 +48,7 @@ class StoredLineage:
         stage, attempt = filters.get("stage", Stage.CONTROLLED), filters.get("attempt", "1")
         if not attempt.isdecimal():
             raise Refused((Problem(path="attempt", message="not a number", value=attempt[:40]),))
-        sample = self._store.fallbacks(filters["rollout"], stage, int(attempt[:9]), limit=limit)
+        sample = self._store.fallbacks(filters["rollout"], stage, int(attempt[:9]))
         wanted = [one for one in sample if filters.get("component") in {None, one["component"]}]
         return [
             found

@@ -64,7 +64,7 @@ class Situation:
     planned: PlannedStage | None
     findings: tuple[Finding, ...]
     now: datetime
-    sampled: int = 0
+    sampled: frozenset[str] = frozenset()
     retry_obstacle: str | None = None
     undo_obstacle: str | None = None
     superseded: bool = False
@@ -76,7 +76,7 @@ class Situation:
         """Approvals and reviews, with those counted in this look."""
         if self.planned is None:
             return Standing()
-        return standing(self.planned, self.status, self.decisions, sampled=self.sampled, now=self.now)
+        return standing(self.planned, self.status, self.decisions, sampled=len(self.sampled), now=self.now)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -146,7 +146,7 @@ def _record(situation: Situation, decision: Decision, ruling: Ruling) -> Decisio
             "stage": situation.planned.name if situation.planned is not None else None,
             "attempt": situation.status.attempt,
             "verdict": review.verdict if review is not None else None,
-            "subject": f"{review.run_id}/{review.component}" if review is not None else None,
+            "subject": review.subject if review is not None else None,
         }
     )
 
@@ -265,9 +265,10 @@ def _review(situation: Situation, decision: Decision) -> Ruling:
         return _refused("spec.review is missing")
     if planned is None or planned.review_fallbacks == 0:
         return _refused(f"{situation.status.stage or situation.status.state} asks for no review")
-    subject = f"{review.run_id}/{review.component}"
+    if review.subject not in situation.sampled:
+        return _refused(f"no fallback of {review.component} in run {review.run_id} was sampled for review")
     if any(
-        record.subject == subject
+        record.subject == review.subject
         and record.result == "Counted"
         and record.attempt == situation.status.attempt
         for record in situation.status.decisions

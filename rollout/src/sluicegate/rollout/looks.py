@@ -264,5 +264,5 @@ def with_people(
     if seen.planned is None:
         return Standing()
     return standing(
-        seen.planned, reading.status, observed.decisions, sampled=observed.sampled_fallbacks, now=now
+        seen.planned, reading.status, observed.decisions, sampled=len(observed.sampled_fallbacks), now=now
     )

@@ -162,7 +162,7 @@ class RolloutObserved:
 
     workflow: None when it is gone. decisions: all whose target is this rollout. evidence: of `look(rollout)`,
     None when there is none; of another key it is ignored. plan, programmed, live_gateways: as above.
-    sampled_fallbacks: how many fallbacks of this stage and attempt were sampled for review.
+    sampled_fallbacks: those of this stage and attempt to review, each as ``<run id>/<component>``.
     """
 
     rollout: WorkflowRollout
@@ -174,7 +174,7 @@ class RolloutObserved:
     plan: RoutePlan | None = None
     programmed: int = 0
     live_gateways: int = 0
-    sampled_fallbacks: int = 0
+    sampled_fallbacks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,11 @@ class FallbackReview(Model):
     verdict: Literal["Acceptable", "Unacceptable"]
     """One Unacceptable holds the rollout."""
 
+    @property
+    def subject(self) -> str:
+        """Names the fallback: ``<run id>/<component>``."""
+        return f"{self.run_id}/{self.component}"
+
 
 class DecisionSpec(Model):
     """Who wants what, of which candidate, why. `decided_by` must be the caller."""
