@@ -179,10 +179,26 @@ def test_an_undone_version_is_not_tried_again_until_a_retry() -> None:
     world.run(20)
     assert stable_of(world) == "1.0.0"
     assert condition(world, "Stalled") == ("True", "RolledBack")
+    summary = world.summary()
+    assert summary.phase == "Degraded", "the wish is not what serves"
+    assert summary.message == (
+        "1.0.0 answers everybody; 2.0.0 is not tried again (it was taken back after bot-1): "
+        "retry bot-1, apply 1.0.0 or another version"
+    )
     world.decide(Action.RETRY, "bot-1")
     world.run(60)
     assert stable_of(world) == "2.0.0"
     assert len(world.list(WorkflowRollout)) == 2
+
+
+def test_an_undone_wish_is_healthy_again_when_it_says_what_serves() -> None:
+    world = settled("1.0.0", "2.0.0")
+    world.decide(Action.UNDO, "bot-1")
+    world.run(20)
+    world.apply(spec("1.0.0"))
+    world.run(3)
+    assert (world.summary().phase, condition(world, "Ready")) == ("Healthy", ("True", "Stable"))
+    assert len(world.list(WorkflowRollout)) == 2, "no rollout was needed"
 
 
 def test_an_aborted_undo_is_not_made_again() -> None:

@@ -15,7 +15,7 @@ from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import Signal, Stage, Verdict
-from sluicegate.rollout import phrases
+from sluicegate.rollout import phrases, verdicts
 from sluicegate.rollout.planning import BOUNDARY
 
 UNSEEN_RUNS: Final = 3
@@ -116,13 +116,10 @@ def _items(view: View, gate: PlannedGate, evidence: StageEvidence) -> tuple[Sign
     )
 
 
-_WORST_FIRST: Final = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.WAIT, Verdict.PASS)
-
-
 def _rank(case: Case, ruling: Ruling) -> tuple[int, float]:
     """Worst verdict first, then the least proven."""
     safe = case.item.safe_log_e
-    return _WORST_FIRST.index(ruling.verdict), safe if math.isfinite(safe) else -math.inf
+    return verdicts.PRECEDENCE.index(ruling.verdict), safe if math.isfinite(safe) else -math.inf
 
 
 def _rule(case: Case) -> Ruling:

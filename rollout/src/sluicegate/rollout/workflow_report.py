@@ -7,6 +7,7 @@ from typing import Final, Literal
 from sluicegate.contracts import verification
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.base import Condition, Fraction
+from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.rollout import conditions
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
@@ -42,17 +43,14 @@ def with_report(
     """Phase, stage, traffic, message and conditions."""
     generation = observed.workflow.metadata.generation or 0
     wanted = tuple(_conditions(observed, status, step, problems))
-    running = step.running
+    progress = None if step.running is None else step.running.status
     settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
-    in_stage = running is not None and running.status is not None
     return status.model_copy(
         update={
             "observed_generation": generation,
-            "phase": _phase(settled, running),
-            "stage": _stage(running) if status.rollout is not None else STABLE,
-            "traffic": running.status.share
-            if in_stage and running is not None and running.status
-            else _NOTHING,
+            "phase": _phase(settled, progress),
+            "stage": _stage(progress) if status.rollout is not None else STABLE,
+            "traffic": _NOTHING if progress is None else progress.share,
             "message": _message(settled),
             "changed_by": _changed_by(observed.workflow, status),
             "conditions": settled,
@@ -64,15 +62,14 @@ def _changed_by(workflow: AgentWorkflow, status: WorkflowStatus) -> str | None:
     return workflow.metadata.annotations.get(CHANGED_BY) or status.changed_by
 
 
-def _stage(running: WorkflowRollout | None) -> str:
-    if running is None or running.status is None:
-        return "Pending"
-    return running.status.state.value
+def _stage(progress: RolloutStatus | None) -> str:
+    return "Pending" if progress is None else progress.state.value
 
 
-def _phase(settled: tuple[Condition, ...], running: WorkflowRollout | None) -> Phase:
+def _phase(settled: tuple[Condition, ...], progress: RolloutStatus | None) -> Phase:
+    """Degraded: the wish is not what serves and cannot become so by itself, however well stable serves."""
     truths = {condition.type: condition.status for condition in settled}
-    if running is not None and running.status is not None and running.status.phase == "Paused":
+    if progress is not None and progress.phase == "Paused":
         return "Paused"
     if truths.get("Stalled") == "True":
         return "Degraded"

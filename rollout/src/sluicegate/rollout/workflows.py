@@ -114,10 +114,9 @@ def _adopt(case: Case) -> Step | None:
 
 
 def _fits(case: Case, rollout: WorkflowRollout) -> bool:
-    done = rollout.status is not None and rollout.status.state is State.DONE
     spec = rollout.spec
     if (
-        done
+        revisions.is_done(rollout)
         or spec.workflow_uid != case.workflow.metadata.uid
         or spec.stable.name != case.status.stable_revision
     ):
@@ -205,13 +204,15 @@ def _held_back(case: Case) -> Step | None:
         return None
     last = revisions.last_of(case.observed.rollouts, case.digest)
     version = case.workflow.spec.version
+    serving = "stable" if case.stable is None else case.stable.spec.version
+    retry = "" if last is None else f"retry {last.metadata.name}, "
     if last is None or last.status is None or last.status.outcome is None:
         reason, why = "Latched", "it did not pass before"
     elif last.status.outcome in table.CANDIDATE_WINS:
         reason, why = "RolledBack", f"it was taken back after {last.metadata.name}"
     else:
         reason, why = last.status.outcome.value, f"{last.metadata.name}: {last.status.message}"
-    said = f"{version} is not tried again ({why}); retry it or apply another version"
+    said = f"{serving} answers everybody; {version} is not tried again ({why}): {retry}apply {serving} or another version"
     return Step(status=case.status, stable=case.stable, obstacle=(reason, said))
 
 
@@ -297,7 +298,7 @@ def _leave(observed: WorkflowObserved, now: datetime) -> Plan[WorkflowStatus]:
     workflow = observed.workflow
     status = workflow.status or WorkflowStatus(observed_generation=workflow.metadata.generation or 0)
     followed = revisions.rollout_named(observed.rollouts, status.rollout)
-    busy = followed is not None and (followed.status is None or followed.status.state is not State.DONE)
+    busy = followed is not None and not revisions.is_done(followed)
     status = workflow_report.with_deletion(observed, status, busy=busy, now=now)
     if busy:
         return Plan(status=status, requeue_after=1.0)
