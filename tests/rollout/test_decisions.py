@@ -217,6 +217,21 @@ def test_the_second_promote_is_refused_in_the_next_look_too() -> None:
     assert last(status) == ("Refused", "made for stage Canary, now it is Shadow")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "state"), [(0, State.SHADOW), (0.9, State.SHADOW), (1, State.CONTROLLED)]
+)
+def test_a_promote_of_the_same_second_passes_no_second_stage(seconds: float, state: State) -> None:
+    """Made by somebody who saw Shadow already, because the first promote was used in between."""
+    first = decision(Action.PROMOTE, CANARY, by="alice")
+    moved = CANARY.model_copy(update={"status": look(CANARY, first)})
+    (used,) = moved.status.decisions if moved.status else ()
+    second = decision(Action.PROMOTE, moved, by="bob")
+    metadata = second.metadata.model_copy(update={"creation_timestamp": used.at + timedelta(seconds=seconds)})
+    status = look(moved, first, second.model_copy(update={"metadata": metadata}))
+    assert status.state is state
+    assert (last(status)[0] == "Refused") == (state is State.SHADOW)
+
+
 def test_a_decision_is_used_once() -> None:
     act = decision(Action.PAUSE, CANARY)
     paused = CANARY.model_copy(update={"status": look(CANARY, act)})

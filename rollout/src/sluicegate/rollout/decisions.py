@@ -47,6 +47,9 @@ PINNED: Final = {
 UNPINNED: Final = {Action.ABORT: ("stage", "attempt")}
 """Expectations that do not bind: an abort made a moment before a stage was left still aborts."""
 
+HASTE: Final = timedelta(seconds=1)
+"""Two promotes this close are one wish: the second of two hands, or of a double click, passes no further stage."""
+
 REASONED: Final = frozenset({Action.OVERRIDE, Action.REJECT})
 """Acts that need a reason; so does a full promote."""
 
@@ -316,6 +319,20 @@ def _past_people(situation: Situation) -> Ruling | None:
     return _refused(f"{situation.status.state} still waits: {missing}") if missing else None
 
 
+def _too_soon(situation: Situation, decision: Decision) -> Ruling | None:
+    """Whoever decides has had no time to see the stage. Times of creation are whole seconds, rounded down."""
+    created, moves = decision.metadata.creation_timestamp, {Action.PROMOTE, Action.OVERRIDE}
+    for record in situation.status.decisions:
+        if record.action not in moves or record.result != "Applied" or created is None:
+            continue
+        if record.attempt == situation.status.attempt and abs(created - record.at) < HASTE:
+            stage = situation.status.state
+            return _refused(
+                f"{record.action} by {record.decided_by} began {stage} a moment ago: look, then decide again"
+            )
+    return None
+
+
 def _promote(situation: Situation, decision: Decision) -> Ruling:
     status = situation.status
     if not _in_stage(situation):
@@ -329,7 +346,7 @@ def _promote(situation: Situation, decision: Decision) -> Ruling:
         return _refused(
             f"held: {status.hold_reason or 'the stage is inconclusive'}; use override with a reason"
         )
-    blocked = _past_people(situation)
+    blocked = _past_people(situation) or _too_soon(situation, decision)
     if blocked is not None:
         return blocked
     if decision.spec.full:
