@@ -14,11 +14,11 @@ from sluicegate.operator.api_context import Api
 from sluicegate.operator.callers import Peer
 from sluicegate.operator.events import LocalEvents
 from sluicegate.operator.intake import Intake
-from sluicegate.operator.ports import Event, Json, Ref
+from sluicegate.operator.ports import Json
 from sluicegate.operator.state_dir import StateDir
 from sluicegate.operator.store import SqliteStore
 from sluicegate.operator.watch import LocalStore
-from sluicegate.rollout.model import Admission
+from sluicegate.rollout.model import Admission, Event, Ref
 
 T = TypeVar("T")
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -173,3 +173,16 @@ def test_a_workflow_without_a_rollout_has_nothing_to_decide(server: ApiServer, c
     said = cli("abort", "quiet")
     assert said.code == 2
     assert "there is no rollout to abort" in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("support-bot", "support-bot-1"), ("support-bot-2", "support-bot-2")]
+)
+def test_undo_of_a_workflow_means_its_last_promotion(
+    name: str, meant: str, server: ApiServer, cli: Cli
+) -> None:
+    server.put(objects.running_workflow(rollout=None))
+    server.put(objects.rollout("support-bot-1", state="Done", outcome="Promoted"))
+    server.put(objects.rollout("support-bot-2", state="Done", outcome="Aborted"))
+    cli("undo", name, "--timeout", "0")
+    assert sent(server)["target"]["name"] == meant

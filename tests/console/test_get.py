@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from sluicegate.operator.ports import Event, Ref
+from sluicegate.rollout.model import Event, Ref
 from tests.console import objects
 from tests.console.apiserver import ApiServer
 from tests.console.conftest import Cli
@@ -29,7 +29,7 @@ def busy(server: ApiServer, noon: None) -> ApiServer:
     )
     server.put(objects.rollout())
     about = Ref("WorkflowRollout", "default", "support-bot-2")
-    server.event(Event(about=about, type="Normal", reason="StageEntered", message="Shadow"))
+    server.event(Event(about=about, reason="StageEntered", message="Shadow"))
     return server
 
 
@@ -127,3 +127,13 @@ def test_watch_prints_a_row_per_change_and_the_heads_once(
     lines = cli("get", "awf", "-w").out.splitlines()
     assert [line.split()[0] for line in lines] == ["NAME", "billing", "support-bot", "support-bot"]
     assert lines[-1].split()[1] == "Paused"
+
+
+def test_the_stable_version_is_the_one_that_serves_not_the_one_that_was_wished(
+    server: ApiServer, cli: Cli
+) -> None:
+    server.put(objects.running_workflow(rollout=None))  # the wish is 2.4.0
+    server.put(objects.rollout(state="Done", outcome="Aborted"))
+    row = cli("get", "awf", "support-bot", "-o", "wide").out.splitlines()[1]
+    assert "2.3.0" in row
+    assert "2.4.0" not in row.replace("support-bot", "")

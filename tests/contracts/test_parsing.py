@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sluicegate.contracts.documents import load
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import located, parse, parse_data
-from sluicegate.contracts.resources import KINDS, AgentWorkflow
+from sluicegate.contracts.resources import KINDS, AgentWorkflow, kind_of
 from sluicegate.contracts.resources.base import Fraction
 from tests.contracts.files import EXAMPLE, example, minimal, refusal
 
@@ -179,3 +179,22 @@ def test_junk_anywhere_gives_a_resource_or_refused(kind: str, place: str, junk: 
     data = example((place, junk)) | {"kind": kind}
     found = refusal(lambda: parse_data(data))
     assert all(item.value and item.hint for item in found), found
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("awf", "AgentWorkflow"),
+        ("AgentWorkflow", "AgentWorkflow"),
+        ("agentworkflows", "AgentWorkflow"),
+        ("workflows", "AgentWorkflow"),
+        ("rollout", "WorkflowRollout"),
+        ("Revisions", "WorkflowRevision"),
+        ("components", "AgentComponent"),
+        ("dec", "Decision"),
+        ("agents", None),
+    ],
+)
+def test_a_kind_has_the_names_that_people_use(word: str, kind: str | None) -> None:
+    found = kind_of(word)
+    assert (None if found is None else found.name) == kind

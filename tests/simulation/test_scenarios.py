@@ -118,6 +118,23 @@ def undo_brings_the_earlier_stable_back() -> World:
     return world
 
 
+def undo_works_after_a_later_version_was_aborted() -> World:
+    world = started(bad=frozenset({"3.0.0"}))
+    world.apply(spec("2.0.0"))
+    until(world, "bot-1", State.DONE)
+    world.run(3)
+    world.apply(spec("3.0.0"))
+    until(world, "bot-2", State.DONE)
+    world.run(3)
+    assert world.status_of("bot-2").outcome is Outcome.ABORTED
+    world.decide(Action.UNDO, "bot-1")
+    until(world, "bot-3", State.DONE)
+    world.run(10)
+    assert world.status_of("bot-3").outcome is Outcome.FAST_ROLLED_BACK
+    assert world.summary().stable_revision == world.rollout("bot-1").spec.stable.name
+    return world
+
+
 def two_promotes_in_the_same_second() -> World:
     world = started()
     world.apply(spec("2.0.0"))
@@ -152,6 +169,7 @@ SCENARIOS: dict[str, Callable[[], World]] = {
         abort_in_full_returns_everybody,
         retry_after_an_abort_is_a_second_attempt,
         undo_brings_the_earlier_stable_back,
+        undo_works_after_a_later_version_was_aborted,
         two_promotes_in_the_same_second,
         deletion_in_controlled_drains_first,
     )

@@ -21,6 +21,7 @@ class Row:
     rollout: Object | None
     now: datetime
     results: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> Object:
@@ -44,10 +45,11 @@ Column = tuple[str, Cell]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What was read beside the listed objects: rollouts by name, results of decisions by uid."""
+    """What was read beside the listed objects: rollouts by name, results of decisions by uid, versions of revisions."""
 
     rollouts: Mapping[tuple[str, str], Object] = field(default_factory=dict)
     results: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class View:
     def rows(self, items: Sequence[Object], context: Context, now: datetime) -> Iterator[tuple[str, ...]]:
         """One row per object."""
         for item in items:
-            row = Row(item, _rollout_of(item, context), now, context.results)
+            row = Row(item, _rollout_of(item, context), now, context.results, context.versions)
             yield tuple(_text(cell(row)) for _, cell in self.columns)
 
 
@@ -84,7 +86,12 @@ def context(client: Client, kind: str, namespace: str | None) -> Context:
     found = client.listing(ROLLOUTS, namespace)
     rollouts = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in found}
     records = [record for item in found for record in (item.get("status") or {}).get("decisions", ())]
-    return Context(rollouts, {record["uid"]: record["result"] for record in records})
+    ends = [item["spec"][end] for item in found for end in ("stable", "candidate")]
+    return Context(
+        rollouts,
+        {record["uid"]: record["result"] for record in records},
+        {end["name"]: end["version"] for end in ends},
+    )
 
 
 def gate_in_short(gates: Sequence[Mapping[str, Any]]) -> str:
@@ -126,9 +133,10 @@ def _candidate(row: Row) -> Any:
 
 
 def _stable(row: Row) -> Any:
-    """The version that serves: the rollout says it, else the wish itself is stable."""
+    """The version that serves, as a rollout names it; without any rollout the wish itself is stable."""
     if row.rollout is None:
-        return row.spec.get("version") if row.status.get("stableRevision") else None
+        revision = row.status.get("stableRevision")
+        return row.versions.get(revision, row.spec.get("version")) if revision else None
     won = row.passage.get("outcome") in exits.ARRIVED
     return row.rollout["spec"]["candidate" if won else "stable"]["version"]
 

@@ -11,6 +11,8 @@ from sluicegate.contracts.errors import NotFound, Problem, Refused
 if TYPE_CHECKING:
     from sluicegate.contracts.resources import Kind
 
+_PROMOTED = frozenset({"Promoted", "FastPromoted"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
@@ -18,6 +20,17 @@ class Target:
 
     workflow: Object
     rollout: Object | None = None
+
+
+def find_undoable(client: Client, namespace: str, name: str) -> Target:
+    """What an undo of `name` is about: the running rollout, else the last one that was promoted, else the last."""
+    target = find(client, namespace, name)
+    running = (target.workflow.get("status") or {}).get("rollout")
+    if running or name.rsplit("/", 1)[-1] != target.workflow["metadata"]["name"]:
+        return target
+    found = rollouts_of(client, namespace, target.workflow["metadata"]["name"])
+    promoted = [item for item in found if (item.get("status") or {}).get("outcome") in _PROMOTED]
+    return Target(workflow=target.workflow, rollout=promoted[-1]) if promoted else target
 
 
 def find(client: Client, namespace: str, name: str, *, rollout: str | None = None) -> Target:

@@ -58,8 +58,9 @@ def _is_wanted(observed: RolloutObserved) -> bool:
     spec, workflow = observed.rollout.spec, observed.workflow
     if workflow is None or workflow.metadata.deletion_timestamp is not None:
         return False
-    if (workflow.metadata.generation or 0) < spec.workflow_generation:
-        return True
+    made, present = spec.workflow_generation, workflow.metadata.generation or 0
+    if present < made or (spec.rollback and present == made):
+        return True  # what comes back does so against the wish, as long as nobody wishes anew
     wished = revision_digest(workflow.spec)
     # An undo goes back although the wish still names the version that is undone.
     return wished == spec.candidate.digest or (spec.rollback and wished == spec.stable.digest)

@@ -141,7 +141,13 @@ def _find(session: Session, name: str) -> "Target":
 
 
 def _decide(session: Session, name: str, act: "Act", timeout: float, format: Format) -> int:
-    return _follow(session, _find(session, name), act, timeout, format)
+    from sluicegate.console.targets import find_undoable
+
+    if act.action is Action.UNDO:
+        target = find_undoable(session.client, session.namespace, name)
+    else:
+        target = _find(session, name)
+    return _follow(session, target, act, timeout, format)
 
 
 def _follow(session: Session, target: "Target", act: "Act", timeout: float, format: Format) -> int:

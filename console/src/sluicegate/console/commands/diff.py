@@ -43,4 +43,4 @@ def _say(difference: str, consequences: list[str]) -> None:
     for line in difference.splitlines():
         output.echo(output.diff_line(line))
     for text in consequences:
-        output.echo(("# " + text).replace("\n", "\n#   "))
+        output.echo(("# " + text).replace("\n", "\n# "))

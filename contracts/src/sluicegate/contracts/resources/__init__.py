@@ -1,5 +1,6 @@
 """The resources of group sluicegate.io, as frozen pydantic models."""
 
+import re
 from dataclasses import dataclass
 
 from sluicegate.contracts.resources.base import Resource
@@ -50,9 +51,10 @@ KINDS: dict[str, Kind] = {
 
 
 def kind_of(word: str) -> Kind | None:
-    """The kind that a person means by `word`: its name, singular, plural or short name, any case."""
+    """The kind that a person means by `word`: its name, singular, plural, short name or last word (`rollouts`), any case."""
     wanted = word.lower()
     for kind in KINDS.values():
-        if wanted in {kind.name.lower(), kind.plural, kind.short}:
+        last = re.findall("[A-Z][a-z]+", kind.name)[-1].lower()
+        if wanted in {kind.name.lower(), kind.plural, kind.short, last, f"{last}s"}:
             return kind
     return None
