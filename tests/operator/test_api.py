@@ -18,10 +18,10 @@ from sluicegate.operator import api
 from sluicegate.operator.api_context import BASE, Api
 from sluicegate.operator.callers import Peer, user_name
 from sluicegate.operator.intake import Intake
-from sluicegate.operator.ports import Ref, ref_of
+from sluicegate.operator.ports import ref_of
 from sluicegate.operator.store import SqliteStore
 from sluicegate.operator.watch import LocalStore
-from sluicegate.rollout.model import Admission
+from sluicegate.rollout.model import Admission, Ref
 from tests.operator.samples import Json, component, workflow
 
 ME = user_name(os.geteuid())

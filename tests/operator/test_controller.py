@@ -8,8 +8,9 @@ import pytest
 from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.controller import keys_of
-from sluicegate.operator.ports import Json, Ref
+from sluicegate.operator.ports import Json
 from sluicegate.operator.reporting import News, news
+from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged
 from tests.operator.world import Fuse, World
 

@@ -27,10 +27,10 @@ from sluicegate.operator.lineage_view import since
 from sluicegate.operator.memory import MemoryStore
 from sluicegate.operator.metrics_server import MetricsServer
 from sluicegate.operator.plans import LocalPlans
-from sluicegate.operator.ports import Event, Ref
 from sluicegate.operator.reservation import PortReservation
 from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
 from sluicegate.operator.telemetry import Telemetry
+from sluicegate.rollout.model import Event, Ref
 from tests.operator.samples import staged, workflow
 from tests.operator.world import World
 
@@ -39,7 +39,7 @@ ABOUT = Ref("WorkflowRollout", "default", "echo-1")
 
 
 def event(reason: str = "StageEntered", message: str = "on", *, key: str = "", about: Ref = ABOUT) -> Event:
-    return Event(type="Normal", reason=reason, message=message, about=about, key=key)
+    return Event(reason=reason, message=message, about=about, key=key)
 
 
 @pytest.fixture

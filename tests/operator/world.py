@@ -14,7 +14,8 @@ from sluicegate.operator.evidence import FoldedEvidence
 from sluicegate.operator.executor import Executor
 from sluicegate.operator.gather import Gatherer
 from sluicegate.operator.memory import MemoryStore
-from sluicegate.operator.ports import Change, Event, Json, Listing, Programmed, Ref
+from sluicegate.operator.ports import Change, Json, Listing, Programmed
+from sluicegate.rollout.model import Event, Ref
 
 R = TypeVar("R")
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

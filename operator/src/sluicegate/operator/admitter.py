@@ -11,9 +11,9 @@ from sluicegate.contracts.resources import (
 )
 from sluicegate.operator.callers import Peer
 from sluicegate.operator.gather import typed
-from sluicegate.operator.ports import Ref, ResourceReader
+from sluicegate.operator.ports import ResourceReader
 from sluicegate.rollout.admission import admit
-from sluicegate.rollout.model import Admission, AdmissionContext
+from sluicegate.rollout.model import Admission, AdmissionContext, Ref
 
 
 class RolloutAdmitter:

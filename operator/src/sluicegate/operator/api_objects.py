@@ -13,8 +13,9 @@ from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.operator import objects
 from sluicegate.operator.api_context import Api, api_of, caller_of, is_dry, json_body, kind_at, number, reply
 from sluicegate.operator.intake import Applied, Mode, Operation
-from sluicegate.operator.ports import ChangeType, Json, Ref
+from sluicegate.operator.ports import ChangeType, Json
 from sluicegate.operator.statuses import status_of
+from sluicegate.rollout.model import Ref
 
 MAX_DOCUMENTS = 500
 HEARTBEAT = 5.0

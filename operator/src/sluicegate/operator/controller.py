@@ -18,9 +18,10 @@ from sluicegate.contracts.resources import KINDS
 from sluicegate.operator import reporting
 from sluicegate.operator.executor import Executor
 from sluicegate.operator.gather import Gatherer
-from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, Ref, ResourceStore
+from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, ResourceStore
 from sluicegate.operator.queue import KeyedQueue, Limits
 from sluicegate.operator.store import Expired
+from sluicegate.rollout.model import Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
 from sluicegate.rollout.workflows import reconcile_workflow
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.operator.objects import stamp
-from sluicegate.operator.ports import Event, Json
+from sluicegate.operator.ports import Json
 from sluicegate.operator.serial import SerialThread
+from sluicegate.rollout.model import Event
 
 KEPT = 5_000
 _TABLE = """
@@ -62,7 +63,7 @@ class SqliteEvents:
         last = self._base.execute(
             "INSERT INTO events (kind, namespace, name, key, reason, message, type, count, first_at, last_at) "
             "VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (*key, event.reason, event.message[:4096], event.type, count, first, at),
+            (*key, event.reason, event.message[:4096], event.severity, count, first, at),
         ).lastrowid
         self._base.execute("DELETE FROM events WHERE id<=?", ((last or 0) - self._kept,))
 

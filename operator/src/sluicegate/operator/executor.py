@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sluicegate.contracts.errors import Conflict, NotFound
-from sluicegate.operator.ports import Event, EventSink, Json, PlanSink, Ref, ResourceStore
-from sluicegate.rollout.model import Act, Apply, Delete, Emit, Finalize, ObjectRef, Route, Unroute
+from sluicegate.operator.ports import EventSink, Json, PlanSink, ResourceStore, ref_of
+from sluicegate.rollout.model import Act, Apply, Delete, Emit, Finalize, Ref, Route, Unroute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,32 +23,22 @@ class Executor:
                 case Apply(resource):
                     await self._apply(resource.to_json())
                 case Delete(ref):
-                    await self._delete(_ref(ref))
+                    await self._delete(ref)
                 case Finalize(ref, finalizers):
-                    await self._finalize(_ref(ref), finalizers)
+                    await self._finalize(ref, finalizers)
                 case Route(plan):
                     await self.plans.write(plan)
                 case Unroute(namespace, workflow):
                     await self.plans.remove(namespace, workflow)
                 case Emit(event):
-                    await self.events.record(
-                        Event(
-                            type=event.severity,
-                            reason=event.reason,
-                            message=event.message,
-                            about=_ref(event.about),
-                            key=event.key,
-                        )
-                    )
+                    await self.events.record(event)
 
     async def _apply(self, item: Json) -> None:
         """Create; the same object again is no change, another under its name is a Conflict."""
         try:
             await self.store.create(item)
         except Conflict:
-            held = await self.store.get(
-                Ref(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
-            )
+            held = await self.store.get(ref_of(item))
             if held["spec"] != item["spec"]:
                 raise
 
@@ -65,7 +55,3 @@ class Executor:
             return
         metadata = {**held["metadata"], "finalizers": list(finalizers)}
         await self.store.update({**held, "metadata": metadata})
-
-
-def _ref(ref: ObjectRef) -> Ref:
-    return Ref(ref.kind, ref.namespace, ref.name)

@@ -14,8 +14,8 @@ from sluicegate.contracts.resources import (
     WorkflowRollout,
 )
 from sluicegate.contracts.stages import Stage
-from sluicegate.operator.ports import GatewayView, Json, Ref, ResourceReader
-from sluicegate.rollout.model import Look, RolloutObserved, WorkflowObserved
+from sluicegate.operator.ports import GatewayView, Json, ResourceReader
+from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
 
 R = TypeVar("R", bound=Resource)

@@ -20,10 +20,10 @@ from sluicegate.contracts.resources import KINDS, Decision, Kind
 from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY, Resource
 from sluicegate.operator import objects
 from sluicegate.operator.callers import Peer
-from sluicegate.operator.ports import Json, Ref
+from sluicegate.operator.ports import Json
 from sluicegate.operator.store import Verb, Write
 from sluicegate.operator.watch import LocalStore
-from sluicegate.rollout.model import Admission
+from sluicegate.rollout.model import Admission, Ref
 
 _TRIES = 5
 R = TypeVar("R")

@@ -28,7 +28,7 @@ from sluicegate.operator.lineage_view import StoredLineage
 from sluicegate.operator.metrics_server import MetricsServer
 from sluicegate.operator.objects import stamp
 from sluicegate.operator.plans import LocalPlans
-from sluicegate.operator.ports import Event, Json, Ref
+from sluicegate.operator.ports import Json
 from sluicegate.operator.progress import Progress, ShownEvents
 from sluicegate.operator.reservation import PortReservation
 from sluicegate.operator.state_dir import StateDir, UpFile
@@ -36,6 +36,7 @@ from sluicegate.operator.store import SqliteStore
 from sluicegate.operator.telemetry import Telemetry
 from sluicegate.operator.watch import LocalStore
 from sluicegate.operator.workers import Fleet, Supervisor, boot_name
+from sluicegate.rollout.model import Event, Ref, Severity
 
 if TYPE_CHECKING:
     from sluicegate.operator.runner import LocalConfig
@@ -130,7 +131,7 @@ class Deaths:
         await self.stores.plans.forget(name)
         message = f"a worker ended with {code} and is started again; see {self.state.logs / 'gateway.log'}"
         about = Ref("Gateway", "default", "gateway")
-        event = Event(type="Warning", reason="GatewayWorkerDied", message=message, about=about)
+        event = Event(about=about, reason="GatewayWorkerDied", message=message, severity=Severity.WARNING)
         await self.stores.events.record(event)
 
 

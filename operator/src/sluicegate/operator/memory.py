@@ -11,8 +11,9 @@ from datetime import datetime
 
 from sluicegate.contracts.errors import Conflict, NotFound
 from sluicegate.operator import objects
-from sluicegate.operator.ports import Change, ChangeType, Json, Listing, Ref, ref_of
+from sluicegate.operator.ports import Change, ChangeType, Json, Listing, ref_of
 from sluicegate.operator.store import HISTORY, Expired
+from sluicegate.rollout.model import Ref
 
 
 class MemoryStore:

@@ -10,25 +10,14 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
+from sluicegate.rollout.model import Event, Ref
 
 Json = dict[str, Any]
-
-
-class Ref(NamedTuple):
-    """An object by kind (PascalCase), namespace and name."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """As people write it: ``AgentWorkflow shop/support-bot``."""
-        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 def ref_of(item: Mapping[str, Any]) -> Ref:
@@ -160,17 +149,6 @@ class EventSink(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One thing that happened. type: Normal or Warning; reason: PascalCase; key: equal keys are the same event."""
-
-    type: str
-    reason: str
-    message: str
-    about: Ref
-    key: str = ""
-
-
 class LoopClock(Protocol):
     """Time of the shells. `monotonic` never goes back."""
 
@@ -187,8 +165,8 @@ class LoopClock(Protocol):
         ...
 
 
-class LoopMetrics(Protocol):
-    """What the loop counts."""
+class QueueMetrics(Protocol):
+    """What the queue counts."""
 
     def queued(self, depth: int) -> None:
         """Keys that are ready and not yet taken."""
@@ -199,8 +177,12 @@ class LoopMetrics(Protocol):
         ...
 
     def retried(self) -> None:
-        """A look failed and comes back."""
+        """A key failed and comes back."""
         ...
+
+
+class LoopMetrics(QueueMetrics, Protocol):
+    """What the loop counts."""
 
     def looked(self, kind: str, outcome: str, seconds: float) -> None:
         """One look; outcome: Done, Conflict, Error."""

@@ -3,8 +3,9 @@
 import sys
 from datetime import datetime
 
-from sluicegate.operator.ports import Event, EventSink
+from sluicegate.operator.ports import EventSink
 from sluicegate.operator.state_dir import UpFile
+from sluicegate.rollout.model import Event, Severity
 
 
 class Progress:
@@ -34,7 +35,7 @@ class Progress:
 
     def event(self, event: Event, at: datetime) -> None:
         """Something happened to an object."""
-        mark = "!" if event.type == "Warning" else " "
+        mark = "!" if event.severity is Severity.WARNING else " "
         about = f"{event.about.namespace}/{event.about.name}"
         self.line(f"{at:%H:%M:%S} {mark} {about}  {event.reason}: {event.message}")
 

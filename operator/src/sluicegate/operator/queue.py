@@ -12,10 +12,10 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from sluicegate.contracts.adapters import system
-from sluicegate.operator.ports import LoopClock
+from sluicegate.operator.ports import LoopClock, QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 
@@ -28,22 +28,6 @@ class Limits:
     cap: float = 30.0
     rate: float = 50.0
     burst: int = 100
-
-
-class QueueMetrics(Protocol):
-    """What the queue tells."""
-
-    def queued(self, depth: int) -> None:
-        """Keys that are ready and not yet taken."""
-        ...
-
-    def waited(self, seconds: float) -> None:
-        """How long a key was ready before it was taken."""
-        ...
-
-    def retried(self) -> None:
-        """A key failed and comes back."""
-        ...
 
 
 @dataclass(slots=True)
@@ -111,10 +95,6 @@ class Queue(Generic[K]):
         """Keys that are ready."""
         return len(self._ready)
 
-    def failures(self, key: K) -> int:
-        """How often `key` failed in a row."""
-        return self._failures.get(key, 0)
-
     def forget(self, key: K) -> None:
         """Drop a key that exists no more: no delay, no failures."""
         self._due.pop(key, None)
@@ -166,10 +146,6 @@ class KeyedQueue(Generic[K]):
     def forget(self, key: K) -> None:
         """The key exists no more."""
         self._queue.forget(key)
-
-    def failures(self, key: K) -> int:
-        """How often `key` failed in a row."""
-        return self._queue.failures(key)
 
     async def serve(self, handle: Callable[[K], Awaitable[bool]], *, workers: int = 4) -> None:
         """Handle keys until cancelled."""

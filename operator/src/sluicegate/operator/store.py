@@ -18,7 +18,8 @@ import orjson
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, NotFound, Unavailable
 from sluicegate.operator import objects
-from sluicegate.operator.ports import Change, ChangeType, Json, Listing, Ref, ref_of
+from sluicegate.operator.ports import Change, ChangeType, Json, Listing, ref_of
+from sluicegate.rollout.model import Ref
 
 HISTORY = 2_000
 """Changes kept for watches that resume."""

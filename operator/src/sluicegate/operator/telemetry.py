@@ -9,7 +9,7 @@ from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Stage, State
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
-from sluicegate.operator.ports import Ref
+from sluicegate.rollout.model import Ref
 
 
 class Telemetry:

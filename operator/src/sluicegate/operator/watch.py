@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 
-from sluicegate.operator.ports import Change, Json, Listing, Ref
+from sluicegate.operator.ports import Change, Json, Listing
 from sluicegate.operator.serial import SerialThread
 from sluicegate.operator.store import SqliteStore, Write
+from sluicegate.rollout.model import Ref
 
 
 class LocalStore:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sluicegate.contracts.stages import Outcome
-from sluicegate.rollout.model import Emit, Event, ObjectRef, Severity
+from sluicegate.rollout.model import Emit, Event, Ref, Severity
 
 REASONS: Final = {
     "FirstRevision": "The first verified revision of a workflow is stable, without stages.",
@@ -24,7 +24,7 @@ REASONS: Final = {
 _BAD_OUTCOMES: Final = frozenset({Outcome.ABORTED, Outcome.REJECTED, Outcome.EXPIRED})
 
 
-def emit(about: ObjectRef, reason: str, message: str, *, key: str, bad: bool = False) -> Emit:
+def emit(about: Ref, reason: str, message: str, *, key: str, bad: bool = False) -> Emit:
     """An event; `key` makes a repeated one the same."""
     severity = Severity.WARNING if bad else Severity.NORMAL
     return Emit(Event(about=about, reason=reason, message=message, severity=severity, key=f"{reason}/{key}"))

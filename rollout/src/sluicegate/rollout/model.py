@@ -14,7 +14,7 @@ is never a verdict: the key is looked at again with a fresh read.
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from sluicegate.contracts.errors import Forbidden, Problem, Refused
 from sluicegate.contracts.evidence import EvidenceKey, Question, StageEvidence
@@ -40,18 +40,21 @@ CONTROLLER = "system:sluicegate"
 S_co = TypeVar("S_co", WorkflowStatus, RolloutStatus, covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectRef:
-    """One object, by name."""
+class Ref(NamedTuple):
+    """An object by kind (PascalCase), namespace and name."""
 
     kind: str
     namespace: str
     name: str
 
+    def __str__(self) -> str:
+        """As people write it: ``AgentWorkflow shop/support-bot``."""
+        return f"{self.kind} {self.namespace}/{self.name}"
 
-def ref_of(resource: Resource) -> ObjectRef:
+
+def ref_of(resource: Resource) -> Ref:
     """The reference to `resource`."""
-    return ObjectRef(kind=resource.kind, namespace=resource.metadata.namespace, name=resource.metadata.name)
+    return Ref(kind=resource.kind, namespace=resource.metadata.namespace, name=resource.metadata.name)
 
 
 class Severity(StrEnum):
@@ -65,7 +68,7 @@ class Severity(StrEnum):
 class Event:
     """Something worth telling: reason is PascalCase, from `events.py`. key: equal keys are the same event."""
 
-    about: ObjectRef
+    about: Ref
     reason: str
     message: str
     severity: Severity = Severity.NORMAL
@@ -83,14 +86,14 @@ class Apply:
 class Delete:
     """Delete this child; a no-op when it is gone."""
 
-    ref: ObjectRef
+    ref: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class Finalize:
     """Replace the finalizers of the object; an empty tuple lets a deletion finish."""
 
-    ref: ObjectRef
+    ref: Ref
     finalizers: tuple[str, ...]
 
 

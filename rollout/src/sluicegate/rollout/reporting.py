@@ -12,7 +12,7 @@ from sluicegate.contracts.stages import Outcome, State, Verdict
 from sluicegate.rollout import conditions, table, transitions, verdicts
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
 from sluicegate.rollout.looks import Requirements, Survey
-from sluicegate.rollout.model import Delete, ObjectRef, RolloutObserved
+from sluicegate.rollout.model import Delete, Ref, RolloutObserved
 
 MOST_DECISIONS: Final = 50
 
@@ -209,7 +209,7 @@ def forget(observed: RolloutObserved, status: RolloutStatus) -> tuple[RolloutSta
     old = [record for record in status.decisions if not _counts_now(record, status)][:excess]
     gone = {record.uid for record in old if record.uid not in present}
     deletes = tuple(
-        Delete(ObjectRef(kind="Decision", namespace=present[record.uid].metadata.namespace, name=record.name))
+        Delete(Ref(kind="Decision", namespace=present[record.uid].metadata.namespace, name=record.name))
         for record in old
         if record.uid in present
     )
