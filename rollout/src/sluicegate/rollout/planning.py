@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from decimal import ROUND_DOWN, Decimal
-from typing import Final
+from typing import Any, Final
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.evidence import EvidenceKey, Question
@@ -18,10 +18,9 @@ from sluicegate.contracts.resources.rollout import (
 from sluicegate.contracts.resources.workflow import (
     Endpoint,
     Gate,
-    StageSpec,
     Strategy,
     WorkflowSpec,
-    stage_defaults,
+    stages_passed,
 )
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.rollout.model import Look
@@ -57,11 +56,13 @@ BOUNDARY: Final = 59
 def plan_stages(spec: WorkflowSpec) -> tuple[PlannedStage, ...]:
     """The stages that a candidate of `spec` passes, in order; Full is always the last."""
     strategy = spec.rollout
-    given = {stage.name: stage for stage in strategy.stages}
-    names = [stage for stage in Stage if stage is Stage.FULL or stage not in strategy.skip_stages]
-    gates = {name: _gates(name, given.get(name), has_reward=spec.reward is not None) for name in names}
+    passed = stages_passed(strategy)
+    gates = {
+        name: _gates(name, stage.get("gates"), has_reward=spec.reward is not None)
+        for name, stage in passed.items()
+    }
     alpha = abort_alpha(strategy, gates.values())
-    return tuple(_stage(name, given.get(name), gates[name], alpha, strategy) for name in names)
+    return tuple(_stage(name, stage, gates[name], alpha, strategy) for name, stage in passed.items())
 
 
 def abort_alpha(strategy: Strategy, gates: Iterable[tuple[Gate, ...]]) -> str:
@@ -74,10 +75,8 @@ def abort_alpha(strategy: Strategy, gates: Iterable[tuple[Gate, ...]]) -> str:
     return format(share.quantize(_ALPHA_STEP, rounding=ROUND_DOWN).normalize(), "f")
 
 
-def _gates(name: Stage, given: StageSpec | None, *, has_reward: bool) -> tuple[Gate, ...]:
-    if given is not None and given.gates is not None:
-        gates = given.gates
-    else:
+def _gates(name: Stage, gates: tuple[Gate, ...] | None, *, has_reward: bool) -> tuple[Gate, ...]:
+    if gates is None:
         signals = DEFAULT_GATES[name]
         if has_reward and name in _REWARD_STAGES:
             signals = (*signals, ("reward", Signal.REWARD))
@@ -92,10 +91,8 @@ def _with_margin(gate: Gate, stage: Stage) -> Gate:
 
 
 def _stage(
-    name: Stage, given: StageSpec | None, gates: tuple[Gate, ...], alpha: str, strategy: Strategy
+    name: Stage, values: dict[str, Any], gates: tuple[Gate, ...], alpha: str, strategy: Strategy
 ) -> PlannedStage:
-    chosen = {} if given is None else {key: getattr(given, key) for key in given.model_fields_set}
-    values = stage_defaults()[name] | {key: value for key, value in chosen.items() if value is not None}
     return PlannedStage(
         name=name,
         share=values["share"],

@@ -104,33 +104,42 @@ class Strategy(Model):
     """How long after a promotion the stable before it may come back without stages."""
 
 
-def stage_defaults() -> dict[Stage, dict[str, Any]]:
-    """Defaults of the four stages (ARCHITECTURE section 4), as StageSpec fields."""
-    day = 86_400
+_DAY = 86_400
+_DEFAULTS: dict[Stage, dict[str, Any]] = {
+    Stage.CANARY: {
+        "share": Fraction(numerator=1, denominator=100),
+        "min_runs": 200,
+        "min_duration_seconds": 0,
+        "max_duration_seconds": 14 * _DAY,
+    },
+    Stage.SHADOW: {
+        "share": Fraction(numerator=5, denominator=100),
+        "min_runs": 1000,
+        "min_duration_seconds": 0,
+        "max_duration_seconds": 14 * _DAY,
+        "control_share": Fraction(numerator=1, denominator=2),
+    },
+    Stage.CONTROLLED: {
+        "share": Fraction(numerator=20, denominator=100),
+        "min_runs": 1000,
+        "min_duration_seconds": 2 * _DAY,
+        "max_duration_seconds": 14 * _DAY,
+    },
+    Stage.FULL: {
+        "share": Fraction(numerator=1, denominator=1),
+        "min_runs": 100,
+        "min_duration_seconds": _DAY,
+        "max_duration_seconds": 7 * _DAY,
+    },
+}
+"""What a stage has where the strategy says nothing (ARCHITECTURE section 4), as StageSpec fields."""
+
+
+def stages_passed(strategy: Strategy) -> dict[Stage, dict[str, Any]]:
+    """The stages that a candidate passes, in order, Full always the last: StageSpec fields, defaults filled in."""
+    given = {stage.name: dict(stage) for stage in strategy.stages}
     return {
-        Stage.CANARY: {
-            "share": Fraction(numerator=1, denominator=100),
-            "min_runs": 200,
-            "min_duration_seconds": 0,
-            "max_duration_seconds": 14 * day,
-        },
-        Stage.SHADOW: {
-            "share": Fraction(numerator=5, denominator=100),
-            "min_runs": 1000,
-            "min_duration_seconds": 0,
-            "max_duration_seconds": 14 * day,
-            "control_share": Fraction(numerator=1, denominator=2),
-        },
-        Stage.CONTROLLED: {
-            "share": Fraction(numerator=20, denominator=100),
-            "min_runs": 1000,
-            "min_duration_seconds": 2 * day,
-            "max_duration_seconds": 14 * day,
-        },
-        Stage.FULL: {
-            "share": Fraction(numerator=1, denominator=1),
-            "min_runs": 100,
-            "min_duration_seconds": day,
-            "max_duration_seconds": 7 * day,
-        },
+        name: defaults | {field: value for field, value in given.get(name, {}).items() if value is not None}
+        for name, defaults in _DEFAULTS.items()
+        if name is Stage.FULL or name not in strategy.skip_stages
     }

@@ -26,7 +26,7 @@ from sluicegate.contracts.resources.strategy import (
     MirrorLimits,
     StageSpec,
     Strategy,
-    stage_defaults,
+    stages_passed,
 )
 from sluicegate.contracts.resources.workflow_component import (
     Backoff,
@@ -85,7 +85,7 @@ __all__ = [
     "WorkflowSla",
     "WorkflowSpec",
     "WorkflowStatus",
-    "stage_defaults",
+    "stages_passed",
 ]
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources.base import Fraction
-from sluicegate.contracts.resources.workflow import Gate, StageSpec, Strategy, stage_defaults
+from sluicegate.contracts.resources.workflow import Gate, StageSpec, Strategy, stages_passed
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.contracts.suggestions import listed, shown
 from sluicegate.contracts.verification.facts import Facts
@@ -38,23 +37,15 @@ def _stages(strategy: Strategy) -> Iterator[tuple[str, StageSpec]]:
 
 def _timings(strategy: Strategy) -> Iterator[_Timing]:
     """Every stage that will be passed, Full always among them."""
-    written = {stage.name: (path, stage) for path, stage in _stages(strategy)}
-    for name, defaults in stage_defaults().items():
-        if name in strategy.skip_stages and name is not Stage.FULL:
-            continue
-        path, stage = written.get(name, (None, None))
-
-        def value(field: str, stage: StageSpec | None = stage, defaults: dict[str, Any] = defaults) -> Any:
-            given = getattr(stage, field) if stage else None
-            return defaults[field] if given is None else given
-
+    paths = {stage.name: path for path, stage in _stages(strategy)}
+    for name, stage in stages_passed(strategy).items():
         yield _Timing(
             name=name,
-            path=path,
-            share=value("share"),
-            min_runs=value("min_runs"),
-            min_seconds=value("min_duration_seconds"),
-            max_seconds=value("max_duration_seconds"),
+            path=paths.get(name),
+            share=stage["share"],
+            min_runs=stage["min_runs"],
+            min_seconds=stage["min_duration_seconds"],
+            max_seconds=stage["max_duration_seconds"],
         )
 
 
