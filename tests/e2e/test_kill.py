@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,10 @@ SAME = (
     "held",
 )
 FULL_SECONDS = 5
+
+
+def are_dead(pids: Iterable[int]) -> bool:
+    return not any(map(is_alive, pids))
 
 
 def one_life(up: Up, number: int, users: Users) -> None:
@@ -228,7 +234,7 @@ def test_everything_killed_at_once_under_load_starts_again(tmp_path: Path) -> No
                     pids = tuple(life.workers(up).values())
                     life.kill_all([up.process.pid if up.process else 0, *pids])
                     up.kill()
-                    until("all are dead", lambda dead=pids: not any(map(is_alive, dead)))
+                    until("all are dead", partial(are_dead, pids))
                     back(up, users)
             after = rollout_of(up, "2.0.0")
             assert after is not None

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.operator.up import Up
@@ -24,7 +25,9 @@ def ask(up: Up, workflow: str, session: str) -> Answered:
     connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
     try:
         body = json.dumps({"session": session})
-        connection.request("POST", f"/v1/workflows/{workflow}/runs", body, {"Content-Type": "application/json"})
+        connection.request(
+            "POST", f"/v1/workflows/{workflow}/runs", body, {"Content-Type": "application/json"}
+        )
         answer = connection.getresponse()
         said = json.loads(answer.read())
         return Answered(answer.status, said["path"].strip("/") if answer.status == 200 else None)
@@ -36,7 +39,9 @@ def ask(up: Up, workflow: str, session: str) -> Answered:
 
 def crowd(up: Up, workflow: str, size: int = 24) -> Counter[str | None]:
     """How many of `size` users got which version."""
-    return Counter(ask(up, workflow, f"user-{number}").version for number in range(size))
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda number: ask(up, workflow, f"user-{number}"), range(size))
+        return Counter(one.version for one in found)
 
 
 def start_cli(up: Up, *words: str) -> subprocess.Popen[str]:
