@@ -76,6 +76,9 @@ def test_the_control_share_is_a_share_of_the_mirrored_units_and_independent_of_t
     assert abs(len(mirrored) - 5000) < 5 * 61.3
     assert abs(sum(item.control for item in mirrored) - 2500) < 5 * 35.4
     assert not any(item.control for item in found if not item.mirrored)
+    # A fair coin for each of about 2500: standard deviation 25.
+    assert abs(sum(item.control_first for item in found) - 1250) < 5 * 25
+    assert all(item.control for item in found if item.control_first)
     assert mirror_probability(plan, Arm.CONTROL) == 0.125
 
 

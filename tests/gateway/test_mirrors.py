@@ -120,6 +120,39 @@ async def test_the_user_never_feels_a_bad_candidate(why: str, behaviour: Any, fa
     assert observations[0]["stable"]["success"] == 1.0
 
 
+async def test_no_copy_is_slowed_by_its_sibling_or_by_the_steps_after_the_answer() -> None:
+    """All of them call the same component, which would answer two calls at a time more slowly."""
+    at_once, most, order = 0, 0, []
+
+    async def crowded(_: Any) -> dict[str, float]:
+        nonlocal at_once, most
+        order.append(server.calls[-1].headers["idempotency-key"].rpartition(":")[2])
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0)
+        at_once -= 1
+        return {"reward": 0.5}
+
+    async with serving(crowded) as server:
+        more: dict[str, Any] = {
+            "steps": [
+                {"name": "say", "component": "agent"},
+                {"name": "judge", "component": "judge", "phase": "AfterAnswer"},
+            ],
+            "reward": "steps.judge.reward",
+        }
+        spec = spec_of(component(server.url), component(server.url, name="judge"), **more)
+        plan = rolling(spec, spec | {"version": "2"}, TrafficMode.MIRROR, control=Share(1, 1))
+        async with harness(plan) as gate:
+            for _ in range(20):
+                await gate.run_whole({})
+    assert most == 1
+    runs = {tuple(order[start : start + 6]) for start in range(0, len(order), 6)}
+    served, candidate, control = ["stable"] * 2, ["candidate"] * 2, ["control"] * 2
+    # The chance that 20 coins fall alike is 2e-6.
+    assert runs == {(*served, *candidate, *control), (*served, *control, *candidate)}
+
+
 async def test_when_stable_fails_there_is_nothing_to_compare() -> None:
     async with (
         serving(lambda _: status(500, {})) as old,
@@ -274,6 +307,33 @@ async def test_a_worker_that_stops_counts_its_mirrors_as_dropped() -> None:
         assert [item["dropped"] for item in gate.spool.of("obs")] == [1]
 
 
+async def test_a_split_run_is_observed_although_its_reward_never_came() -> None:
+    called = asyncio.Event()
+
+    async def hang(_: Any) -> None:
+        called.set()
+        await asyncio.Event().wait()
+
+    async with serving(lambda _: "a") as agent, serving(hang) as judge:
+        more: dict[str, Any] = {
+            "steps": [
+                {"name": "say", "component": "agent"},
+                {"name": "judge", "component": "judge", "phase": "AfterAnswer"},
+            ],
+            "reward": "steps.judge.reward",
+        }
+        spec = spec_of(component(agent.url), component(judge.url, name="judge"), **more)
+        async with harness(rolling(spec, spec | {"version": "2"}, TrafficMode.SPLIT)) as gate:
+            await gate.run({})
+            await asyncio.wait_for(called.wait(), 10)
+            gate.afters[0].cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gate.afters[0]
+            [observed] = gate.spool.of("obs")
+    assert (observed["candidate"]["success"], observed["candidate"]["reward"]) == (1.0, None)
+    assert (observed["dropped"], observed["expects_reward"]) == (0, True)
+
+
 async def test_a_worker_that_stops_ends_mirrors_and_keeps_users() -> None:
     called = asyncio.Event()
 
@@ -296,34 +356,31 @@ async def test_a_worker_that_stops_ends_mirrors_and_keeps_users() -> None:
         assert (len(new.calls), gate.service.mirrors) == (1, set())
 
 
-@given(st.lists(st.tuples(st.integers(1, 2), st.booleans()), max_size=60), st.integers(1, 5))
-def test_never_more_arms_than_the_budget_and_all_places_come_back(
-    steps: list[tuple[int, bool]], limit: int
-) -> None:
-    allowance = MirrorAllowance(MirrorBudget(max_concurrency=limit))
-    running: list[int] = []
-    for arms, ends in steps:
-        if ends and running:
-            allowance.give_back(running.pop(), seconds=0.0, cost=0.0)
-        elif allowance.take(arms, 0.0):
-            running.append(arms)
-        assert allowance.running == sum(running) <= limit
-    for arms in running:
-        allowance.give_back(arms, seconds=0.0, cost=0.0)
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 5))
+def test_never_more_arms_than_the_budget_and_all_places_come_back(starts: list[bool], limit: int) -> None:
+    allowance, running = MirrorAllowance(MirrorBudget(max_concurrency=limit)), 0
+    for start in starts:
+        if start:
+            running += allowance.take(0.0)
+        elif running:
+            allowance.give_back(seconds=0.0, cost=0.0)
+            running -= 1
+        assert allowance.running == running <= limit
+    for _ in range(running):
+        allowance.give_back(seconds=0.0, cost=0.0)
     assert allowance.running == 0
 
 
 def test_seconds_refill_over_a_minute() -> None:
     allowance = MirrorAllowance(MirrorBudget(max_seconds_per_minute=6.0))
-    assert allowance.take(1, 0.0)
-    allowance.give_back(1, seconds=7.0, cost=0.0)
-    assert not allowance.take(1, 5.0)
-    assert allowance.take(1, 10.1)  # 7 s used, 6 s allowed, 0.1 s per second come back
+    assert allowance.take(0.0)
+    allowance.give_back(seconds=7.0, cost=0.0)
+    assert not allowance.take(5.0)
+    assert allowance.take(10.1)  # 7 s used, 6 s allowed, 0.1 s per second come back
 
 
 def test_a_changed_budget_keeps_what_is_running() -> None:
     allowances = MirrorAllowances()
-    one = allowances.of("ns", "bot", MirrorBudget(max_concurrency=2))
-    one.take(2, 0.0)
-    two = allowances.of("ns", "bot", MirrorBudget(max_concurrency=3))
-    assert (two.running, two.take(2, 0.0), two.take(1, 0.0)) == (2, False, True)
+    allowances.of("ns", "bot", MirrorBudget(max_concurrency=1)).take(0.0)
+    changed = allowances.of("ns", "bot", MirrorBudget(max_concurrency=2))
+    assert (changed.running, changed.take(0.0), changed.take(0.0)) == (1, True, False)

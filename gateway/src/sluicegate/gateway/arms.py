@@ -17,8 +17,9 @@ _SPACE = 1 << 64
 class Assignment:
     """What happens to one run.
 
-    serving: who answers. mirrored: the candidate runs on a copy. control: stable runs a second time beside it.
-    observed: the run is evidence of the rollout's stage. unit: hash of the routing key, or the run id.
+    serving: who answers. mirrored: the candidate runs on a copy. control: stable runs on one too. control_first: and
+    goes first, by a coin, so that neither copy always meets what the other left warm or busy. observed: the run is
+    evidence of the rollout's stage. unit: hash of the routing key, or the run id.
     """
 
     serving: Arm
@@ -28,6 +29,7 @@ class Assignment:
     observed: bool = False
     mirrored: bool = False
     control: bool = False
+    control_first: bool = False
     session: bool = False
 
 
@@ -73,6 +75,7 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
         observed=inside,
         mirrored=inside,
         control=control,
+        control_first=control and digest[-1] % 2 == 1,
         session=session,
     )
 

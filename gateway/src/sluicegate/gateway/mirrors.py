@@ -33,25 +33,25 @@ class MirrorAllowance:
     _seconds: _Bucket | None = None
     _cost: _Bucket | None = None
 
-    def take(self, arms: int, now: float) -> bool:
-        """Start `arms` mirrored arms; `give_back` must follow. False: dropped."""
+    def take(self, now: float) -> bool:
+        """Start the mirrors of a run, one arm at a time; `give_back` must follow. False: dropped."""
         if self._seconds is None and self.budget.max_seconds_per_minute is not None:
             limit = self.budget.max_seconds_per_minute
             self._seconds = _Bucket(limit, limit / 60.0, limit, now)
         if self._cost is None and self.budget.max_cost_per_hour is not None:
             limit = self.budget.max_cost_per_hour
             self._cost = _Bucket(limit, limit / 3600.0, limit, now)
-        fits = self.running + arms <= self.budget.max_concurrency
+        fits = self.running < self.budget.max_concurrency
         affordable = all(bucket is None or bucket.has_any(now) for bucket in (self._seconds, self._cost))
         if not (fits and affordable):
             self.dropped += 1
             return False
-        self.running += arms
+        self.running += 1
         return True
 
-    def give_back(self, arms: int, *, seconds: float, cost: float) -> None:
-        """The arms ended, having used this much."""
-        self.running -= arms
+    def give_back(self, *, seconds: float, cost: float) -> None:
+        """The mirrors of a run ended, having used this much."""
+        self.running -= 1
         if self._seconds is not None:
             self._seconds.level -= seconds
         if self._cost is not None:

@@ -151,38 +151,52 @@ class RunService:
     async def _afterwards(
         self, frame: RunFrame, live: LivePlan, served: ArmState, trace: Trace, record: RunRecord
     ) -> None:
-        """Steps after the answer and mirrors, side by side; then exactly one observation."""
-        mirrors = self._mirror_arms(frame.assignment)
-        allowance = self.allowances.of(frame.plan.namespace, frame.plan.workflow, frame.plan.mirror_budget)
-        now = self.kernel.monotonic()
-        taken = bool(mirrors) and self.takes_mirrors and allowance.take(len(mirrors), now)
-        states = (
-            [self._state(frame, live, trace, arm, served.patience, now) for arm in mirrors] if taken else []
-        )
+        """Steps after the answer, then the mirrors; then exactly one observation."""
+        mirrors: list[ArmState] = []
         is_whole = False
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._after_answer(served, record))
-                tasks = [group.create_task(_whole(state)) for state in states]
-                for task in tasks:
-                    self.mirrors.add(task)
-                    task.add_done_callback(self.mirrors.discard)
-            is_whole = not any(task.cancelled() for task in tasks)
+            await self._after_answer(served, record)
+            is_whole = await self._mirror(frame, live, trace, served.patience, mirrors)
         finally:
             # Also when the worker is stopped in the middle: a unit is observed or counted as dropped, never lost.
-            if taken:
-                used, cost = sum(state.spent for state in states), sum(state.cost for state in states)
-                allowance.give_back(len(mirrors), seconds=used, cost=cost)
-            if mirrors and not (taken and is_whole):
+            if frame.assignment.mirrored and not is_whole:
                 self.spool.append(*self._observation(frame, served, {}, dropped=1))
-            elif is_whole:
-                self._write_evidence(frame, served, states)
+            else:
+                self._write_evidence(frame, served, mirrors)
+
+    async def _mirror(
+        self, frame: RunFrame, live: LivePlan, trace: Trace, patience: float, states: list[ArmState]
+    ) -> bool:
+        """Run the copies, which are added to `states`. False: dropped, for want of budget or because we stop."""
+        if not frame.assignment.mirrored or not self.takes_mirrors:
+            return False
+        allowance = self.allowances.of(frame.plan.namespace, frame.plan.workflow, frame.plan.mirror_budget)
+        if not allowance.take(self.kernel.monotonic()):
+            return False
+
+        async def in_turn() -> None:
+            # Side by side, copies of one run would slow each other down at the components that they share, and
+            # latencies would be no evidence: alone, each meets them as the user's run did.
+            for arm in _copies(frame.assignment):
+                states.append(self._state(frame, live, trace, arm, patience, self.kernel.monotonic()))
+                await run_arm(states[-1])
+                await run_after(states[-1])  # for its reward
+
+        try:
+            async with asyncio.TaskGroup() as group:  # which survives that drop_mirrors cancels the task
+                task = group.create_task(in_turn())
+                self.mirrors.add(task)
+                task.add_done_callback(self.mirrors.discard)
+            return not task.cancelled()
+        finally:
+            used, cost = sum(state.spent for state in states), sum(state.cost for state in states)
+            allowance.give_back(seconds=used, cost=cost)
 
     async def _after_answer(self, served: ArmState, record: RunRecord) -> None:
         program = served.program
-        if not program.after_steps or served.failure is not None:
-            return
         steps = await run_after(served)
+        if not steps:
+            return
         if program.redactor is not None:
             steps = program.redactor.redact_steps(steps, record)
         keeps = keeps_bodies(program, served.run_id) and self.spool.pressure < Pressure.DROP_BODIES
@@ -247,18 +261,12 @@ class RunService:
         )
         self.spool.append(self._encoded(record, program))
 
-    @staticmethod
-    def _mirror_arms(assignment: Assignment) -> tuple[Arm, ...]:
-        if not assignment.mirrored:
-            return ()
-        return (Arm.CANDIDATE, Arm.CONTROL) if assignment.control else (Arm.CANDIDATE,)
 
-
-async def _whole(state: ArmState) -> None:
-    """A mirrored arm, with its steps after the answer, so that it has a reward to compare."""
-    await run_arm(state)
-    if state.program.after_steps:
-        await run_after(state)
+def _copies(assignment: Assignment) -> tuple[Arm, ...]:
+    """The mirrored arms in the order in which they run."""
+    if not assignment.control:
+        return (Arm.CANDIDATE,)
+    return (Arm.CONTROL, Arm.CANDIDATE) if assignment.control_first else (Arm.CANDIDATE, Arm.CONTROL)
 
 
 def _compared(served: ArmState, other: ArmState) -> Comparison | None:

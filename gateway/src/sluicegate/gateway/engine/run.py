@@ -29,7 +29,7 @@ async def run_after(state: ArmState) -> tuple[StepRecord, ...]:
 
     They run only behind a good answer; one that fails leaves the answer and the run's outcome as they are.
     """
-    if state.failure is not None:
+    if state.failure is not None or not state.program.after_steps:
         return ()
     before = len(state.steps)
     state.deadline = state.kernel.monotonic() + state.patience
