@@ -113,8 +113,6 @@ BAD = [
     "undo nothing --as ''",
     "approve nothing --as bad/name",
     "get awf --as 名前",
-    "run list --since yesterday",
-    "run list --since ''",
     "run list --limit 0",
     "run list --limit many",
     "run list --arm both",

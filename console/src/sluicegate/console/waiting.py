@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import TypeVar
 
+from sluicegate.console import exits
 from sluicegate.console.client import Client
 from sluicegate.contracts.errors import SluicegateError, Unavailable
 
@@ -14,7 +15,7 @@ POLL_SECONDS = 0.2
 class TimedOut(SluicegateError):  # noqa: N818 - named like its siblings in contracts.errors
     """The time given is over; what was waited for may still come."""
 
-    exit_code = 8
+    exit_code = exits.TIMEOUT
     reason = "Timeout"
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +23,6 @@ app = typer.Typer(no_args_is_help=True, help="Recorded runs: list, show, outcome
 RunId = Annotated[
     str, typer.Argument(metavar="RUN", help="Run id; the beginning is enough where it is unique.")
 ]
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 SECONDS = 10.0
 
 
@@ -79,7 +77,7 @@ def list_runs(  # noqa: PLR0913 - one parameter per option
         "stage": stage,
         "outcome": outcome,
         "fallback": None if fallback is None else str(fallback).lower(),
-        "since": None if since is None else _moment(since),
+        "since": since,
         "limit": limit,
     }
     found = session.client.runs(query)
@@ -145,18 +143,6 @@ def outcome(
         {key: value for key, value in body.items() if value is not None},
     )
     output.echo(f"outcome of run {run} recorded")
-
-
-def _moment(text: str) -> str:
-    """RFC 3339 of a time, or of a span before now."""
-    if text[:-1].isdecimal() and text[-1:] in _UNITS and len(text) < 10:
-        at = system.now() - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
-        return at.isoformat().replace("+00:00", "Z")
-    parsed = output.moment(text)
-    if parsed is None:
-        allowed = "a time such as 2026-01-31T12:00:00Z, or a span such as 30s, 10m, 2h, 1d"
-        raise Refused((Problem(path="--since", message="not a time", value=repr(text), allowed=allowed),))
-    return parsed.isoformat().replace("+00:00", "Z")
 
 
 def _post(up: "UpFile", path: str, body: Mapping[str, Any]) -> None:
