@@ -98,14 +98,6 @@ def e_to_p(log_e: float) -> float:
     return min(1.0, math.exp(-log_e)) if log_e > 0.0 else 1.0
 
 
-def units_needed(log_e: float, growth: float | None, alpha: float) -> int | None:
-    """About how many more units until log_e reaches log(1/alpha); 0 when there, None when it does not grow."""
-    gap = math.log(1.0 / alpha) - log_e
-    if gap <= 0.0:
-        return 0
-    return math.ceil(gap / growth) if growth is not None and growth > 0.0 else None
-
-
 def beta_binomial_interval(successes: int, n: int, alpha: float) -> tuple[float, float]:
     """Confidence sequence of a rate: holds at all n at once with probability 1 - alpha.
 
