@@ -9,7 +9,6 @@ from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.controller import keys_of
 from sluicegate.operator.ports import Json
-from sluicegate.operator.reporting import News, news
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged
 from tests.operator.world import Fuse, World
@@ -217,37 +216,3 @@ def test_a_change_wakes_those_whom_it_concerns() -> None:
         "Decision": ["AgentWorkflow shop/w"],
         "AgentComponent": [],
     }
-
-
-STATUS: Json = {
-    "state": "Canary",
-    "samples": 1,
-    "nextEvaluationAt": "a",
-    "gates": [{"name": "g", "verdict": "Wait", "have": 1}],
-    "conditions": [{"type": "Ready", "status": "False", "message": "1 of 2"}],
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, News.NOTHING),
-        ({"nextEvaluationAt": "b", "numbersAt": "c"}, News.NOTHING),
-        ({"samples": 2}, News.NUMBERS),
-        ({"gates": [{"name": "g", "verdict": "Wait", "have": 2}]}, News.NUMBERS),
-        ({"programmedVersion": 2}, News.NUMBERS),
-        ({"conditions": [{"type": "Ready", "status": "False", "message": "seen 2 min ago"}]}, News.NOTHING),
-        ({"gates": [{"name": "g", "verdict": "Pass", "have": 1}]}, News.FACTS),
-        ({"conditions": [{"type": "Ready", "status": "True", "message": "1 of 2"}]}, News.FACTS),
-        ({"state": "Shadow"}, News.FACTS),
-        ({"held": True}, News.FACTS),
-        ({"message": "Paused by bob"}, News.FACTS),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_what_is_worth_writing(changes: Json, expected: News) -> None:
-    assert news(STATUS, {**STATUS, **changes}) is expected
-
-
-def test_the_first_status_is_always_worth_writing() -> None:
-    assert news(None, STATUS) is News.FACTS

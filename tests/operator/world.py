@@ -9,7 +9,7 @@ from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, St
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
-from sluicegate.operator.controller import Controller, Pace, keys_of
+from sluicegate.operator.controller import Controller, keys_of
 from sluicegate.operator.evidence import FoldedEvidence
 from sluicegate.operator.executor import Executor
 from sluicegate.operator.gather import Gatherer
@@ -231,7 +231,6 @@ class World:
             executor=Executor(store=self.store, plans=self.gateways, events=self.events),
             clock=self.clock,
             metrics=self.told,
-            pace=Pace(status=5.0),
         )
 
     async def keys(self) -> list[Ref]:

@@ -279,6 +279,16 @@ def test_moving_numbers_are_written_once_in_an_evaluation_interval() -> None:
     assert reconcile_rollout(moved, later(11)).status.samples == 20
 
 
+def test_nothing_is_written_while_only_time_passes() -> None:
+    item = in_stage(Stage.CANARY)
+    stale = replace(good_evidence(item, later(1)), last_at=later(1))
+    seen = at_rest(observed(item, stale), later(1000))
+    base = seen.rollout.status
+    assert base is not None
+    assert base.gates[0].reason == "StaleData"
+    assert reconcile_rollout(seen, later(2000)).status == base
+
+
 def test_entering_full_keeps_stables_rates() -> None:
     item = in_stage(Stage.CONTROLLED)
     evidence = with_signal(good_evidence(item, later(90)), Signal.SUCCESS_RATE, stable=0.875)

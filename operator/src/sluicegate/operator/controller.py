@@ -15,13 +15,12 @@ import structlog
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, SluicegateError
 from sluicegate.contracts.resources import KINDS
-from sluicegate.operator import reporting
 from sluicegate.operator.executor import Executor
 from sluicegate.operator.gather import Gatherer
 from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, ResourceStore
 from sluicegate.operator.queue import KeyedQueue, Limits
 from sluicegate.operator.store import Expired
-from sluicegate.rollout.model import Ref
+from sluicegate.rollout.model import Plan, Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
 from sluicegate.rollout.workflows import reconcile_workflow
 
@@ -31,13 +30,9 @@ _KINDS = frozenset(KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds. status: least time between two writes of a status in which only numbers moved. resync: every key
-    is looked at again so often. longest: no key with something to do waits longer (leases are renewed by looks).
-    """
+    """resync: seconds after which every key is looked at again."""
 
-    status: float = 1.0
     resync: float = 60.0
-    longest: float = 15.0
     workers: int = 4
     limits: Limits = field(default_factory=Limits)
 
@@ -58,7 +53,6 @@ class Controller:
         self._store, self._gather, self._executor = store, gatherer, executor
         self._clock, self._metrics, self._pace = clock, metrics, pace or Pace()
         self._queue: KeyedQueue[Ref] = KeyedQueue(clock, metrics, self._pace.limits)
-        self._written: dict[Ref, float] = {}  # when a status was written last
         self._looks = {"AgentWorkflow": self.look_at_workflow, "WorkflowRollout": self.look_at_rollout}
         self.synced = asyncio.Event()
         """Set once everything that exists was queued."""
@@ -101,11 +95,7 @@ class Controller:
             self._forget(ref)
             return None
         held, observed = found
-        plan = reconcile_workflow(observed, self._clock.now())
-        await self._executor.carry_out(plan.before())
-        wait = await self._report(ref, held, plan.status)
-        await self._executor.carry_out(plan.after())
-        return _sooner(plan.requeue_after, wait)
+        return await self._carry_out(held, reconcile_workflow(observed, self._clock.now()))
 
     async def look_at_rollout(self, ref: Ref) -> float | None:
         """The same for a rollout."""
@@ -115,30 +105,20 @@ class Controller:
             return None
         held, observed = found
         plan = reconcile_rollout(observed, self._clock.now())
-        await self._executor.carry_out(plan.before())
-        wait = await self._report(ref, held, plan.status)
-        await self._executor.carry_out(plan.after())
+        after = await self._carry_out(held, plan)
         self._metrics.rollout(observed.rollout, plan.status, observed.evidence)
-        longest = self._pace.longest if plan.requeue_after is not None else None
-        return _sooner(_sooner(plan.requeue_after, wait), longest)
+        return after
 
-    async def _report(self, ref: Ref, held: Json, status: Any) -> float | None:
-        """Write the status when it has something new to say; else seconds until it may be written."""
-        wanted = status.to_json()
-        now = self._clock.monotonic()
-        due = self._written.get(ref, -self._pace.status) + self._pace.status
-        news = reporting.news(held.get("status"), wanted)
-        if news is reporting.News.NOTHING:
-            return None
-        if news is reporting.News.NUMBERS and now < due:
-            return due - now
-        await self._store.update_status({**held, "status": wanted})
-        self._written[ref] = now
-        return None
+    async def _carry_out(self, held: Json, plan: Plan[Any]) -> float | None:
+        await self._executor.carry_out(plan.before())
+        status = plan.status.to_json()
+        if status != held.get("status"):
+            await self._store.update_status({**held, "status": status})
+        await self._executor.carry_out(plan.after())
+        return plan.requeue_after
 
     def _forget(self, ref: Ref) -> None:
         self._queue.forget(ref)
-        self._written.pop(ref, None)
         self._metrics.gone(ref)
 
     async def _follow(self) -> None:
@@ -202,9 +182,3 @@ def keys_of(item: Json) -> Iterator[Ref]:
     source = _KEYS.get(item["kind"])
     if source is not None:
         yield from source(item)
-
-
-def _sooner(left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return min(left, right)

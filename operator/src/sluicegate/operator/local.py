@@ -17,7 +17,7 @@ from sluicegate.operator import api, retention
 from sluicegate.operator.admitter import RolloutAdmitter
 from sluicegate.operator.api_context import Api
 from sluicegate.operator.clock import HostClock
-from sluicegate.operator.controller import Controller, Pace
+from sluicegate.operator.controller import Controller
 from sluicegate.operator.events import LocalEvents
 from sluicegate.operator.evidence import FoldedEvidence
 from sluicegate.operator.executor import Executor
@@ -150,7 +150,7 @@ async def assemble(config: "LocalConfig", state: StateDir, stack: AsyncExitStack
         state=state,
         stores=stores,
         telemetry=telemetry,
-        controller=_controller(stores, clock, telemetry, Pace(status=config.status_interval)),
+        controller=_controller(stores, clock, telemetry),
         ingest=IngestThread(
             Ingester(state.spool, stores.lineage, telemetry.entry),
             on_lag=telemetry.processes.lag,
@@ -191,7 +191,7 @@ async def _stores(state: StateDir, clock: HostClock, progress: Progress, stack: 
     return Stores(store=store, plans=plans, kept=kept, events=ShownEvents(kept, progress), lineage=lineage)
 
 
-def _controller(stores: Stores, clock: HostClock, telemetry: Telemetry, pace: Pace) -> Controller:
+def _controller(stores: Stores, clock: HostClock, telemetry: Telemetry) -> Controller:
     evidence = FoldedEvidence(stores.lineage)
     return Controller(
         store=stores.store,
@@ -199,7 +199,6 @@ def _controller(stores: Stores, clock: HostClock, telemetry: Telemetry, pace: Pa
         executor=Executor(store=stores.store, plans=stores.plans, events=stores.events),
         clock=clock,
         metrics=telemetry,
-        pace=pace,
     )
 
 

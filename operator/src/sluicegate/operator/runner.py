@@ -34,7 +34,6 @@ class LocalConfig:
     gateway_port: int = 8080
     metrics_port: int = 9464
     workers: int = 1
-    status_interval: float = 1.0  # seconds between two writes of a status in which only numbers moved
     quiet: bool = False  # no progress lines on a terminal
     stop_seconds: float = 15.0  # runs in flight get this long after SIGTERM
     start_seconds: float = 60.0  # the gateway must listen by then

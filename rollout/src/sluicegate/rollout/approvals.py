@@ -13,14 +13,13 @@ from sluicegate.contracts.stages import Action
 class Standing:
     """How far the people are in a stage.
 
-    people: who approved, each once. reviewed, unacceptable: distinct fallbacks that were judged.
+    people: who approved, each once. reviewed: distinct fallbacks that were judged.
     """
 
     people: tuple[str, ...] = ()
     required: int = 0
     reviewed: int = 0
     reviews_required: int = 0
-    unacceptable: tuple[str, ...] = ()
 
     @property
     def approved(self) -> bool:
@@ -62,15 +61,12 @@ def standing(
         for record in here
         if record.action is Action.APPROVE and _is_valid(record, planned, expiries.get(record.uid), now)
     }
-    reviews = {record.subject: record for record in here if record.action is Action.REVIEW}
+    reviews = {record.subject for record in here if record.action is Action.REVIEW}
     return Standing(
         people=tuple(sorted(people)),
         required=planned.approvals.required if planned.approvals is not None else 0,
         reviewed=len(reviews),
         reviews_required=min(planned.review_fallbacks, max(sampled, len(reviews))),
-        unacceptable=tuple(
-            sorted(subject or "" for subject, record in reviews.items() if record.verdict == "Unacceptable")
-        ),
     )
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction
-from sluicegate.contracts.resources.rollout import DecisionRecord, PlannedStage, RolloutStatus
+from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Outcome, State, Verdict
 from sluicegate.rollout import conditions, table, transitions, verdicts
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
@@ -43,7 +43,7 @@ def with_numbers(
     units = 0 if seen.evidence is None else seen.evidence.units
     digest = None
     if seen.evidence is not None:
-        digest = transitions.evidence_digest(seen.evidence, tuple(gate.to_json() for gate in found))
+        digest = transitions.evidence_digest(seen.evidence, _without_sentences(found))
     needed = max([planned.min_runs, *(finding.need or 0 for finding in seen.findings)])
     interval = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
     return status.model_copy(
@@ -176,7 +176,7 @@ def _evidence(findings: tuple[Finding, ...], needs: Requirements) -> Iterator[Wa
 def settle(rollout: WorkflowRollout, status: RolloutStatus, now: datetime) -> RolloutStatus:
     """`status`, or the stored one when nothing but numbers moved and they were written less than an evaluation interval ago.
 
-    How often moving numbers are worth a write beyond that is the shell's: a cluster's API server is asked less often.
+    Sentences do not count: they are made from the numbers, or from the time that passed ("seen 12 min ago").
     """
     old = rollout.status
     if old is None or _outline(old) != _outline(status):
@@ -193,7 +193,11 @@ def _outline(status: RolloutStatus) -> tuple[object, ...]:
 
 
 def _numbers(status: RolloutStatus) -> tuple[object, ...]:
-    return status.gates, status.samples, status.needed, status.evidence_digest
+    return _without_sentences(status.gates), status.samples, status.needed, status.evidence_digest
+
+
+def _without_sentences(gates: tuple[GateStatus, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple({**gate.to_json(), "message": ""} for gate in gates)
 
 
 def forget(observed: RolloutObserved, status: RolloutStatus) -> tuple[RolloutStatus, tuple[Delete, ...]]:

@@ -130,5 +130,5 @@ def _rate(value: float | None) -> str:
 
 
 def evidence_digest(evidence: StageEvidence, gates: tuple[object, ...]) -> str:
-    """Names the evidence that a look rested on: its key, its cursor, and every gate's numbers."""
+    """Names the evidence that a look rested on: its key, its cursor, and every gate's verdict and numbers."""
     return digest_of({"key": list(evidence.key), "cursor": evidence.cursor, "gates": list(gates)})
