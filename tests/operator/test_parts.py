@@ -159,7 +159,7 @@ def test_since_may_be_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "5", "-1h", "2025-12-31", "2025-12-31T00:00:00", "99999999999d"]
+    "text", ["", "yesterday", "5", "-1h", "2025-12-31", "2025-12-31T00:00:00", "99999999999d", "99999999d"]
 )
 def test_since_is_refused_when_it_is_unclear(text: str) -> None:
     with pytest.raises(Refused):

@@ -112,6 +112,11 @@ REFUSED: dict[str, tuple[WorkflowRollout, Decision, str]] = {
         decision(Action.REVIEW, CANARY, review={"run_id": "r", "component": "agent", "verdict": "Acceptable"}),
         "asks for no review",
     ),
+    "approval that came too late": (
+        done(Outcome.EXPIRED),
+        decision(Action.APPROVE, done(Outcome.EXPIRED)),
+        "nothing to approve in Done",
+    ),
     "promote of a finished rollout": (
         done(Outcome.ABORTED),
         decision(Action.PROMOTE, done(Outcome.ABORTED)),

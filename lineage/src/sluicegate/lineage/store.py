@@ -90,10 +90,9 @@ class LineageStore:
         """
         with self.database.snapshot() as connection:
             found = queries.resolve(connection, run_id)
-            lines = cold.search(connection, self.cold, run_id)
-            found = sorted({*found, *lines})
-            if run_id in found or len(run_id) < queries.MIN_PREFIX:
-                found = [run_id] if run_id in found else []
+            is_prefix = len(run_id) >= queries.MIN_PREFIX  # a shorter one would read every cold segment
+            lines = cold.search(connection, self.cold, run_id) if is_prefix else {}
+            found = [run_id] if run_id in found or run_id in lines else sorted({*found, *lines})
             if len(found) > 1:
                 raise queries.ambiguous(run_id, found)
             if not found:

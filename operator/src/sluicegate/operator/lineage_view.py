@@ -88,12 +88,14 @@ class StoredLineage:
 def since(text: str, now: datetime) -> datetime:
     """``90s``, ``15m``, ``2h``, ``7d`` ago, or an RFC 3339 time."""
     number, unit = text[:-1], text[-1:]
-    if unit in _UNITS and number.isdecimal() and len(number) < 9:
-        return now - timedelta(seconds=int(number) * _UNITS[unit])
+    found = None
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
+        if unit in _UNITS and number.isdecimal():
+            found = now - timedelta(seconds=int(number) * _UNITS[unit])
+        else:
+            found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        pass
     if found is None or found.tzinfo is None:
         raise Refused(
             (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from prometheus_client import CollectorRegistry
 
+from sluicegate.contracts.errors import SluicegateError
 from sluicegate.lineage.ingester import Ingester
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator import api, retention
@@ -128,11 +129,14 @@ class Deaths:
         """To the log, the metrics, the events; and nobody waits for its acknowledgement."""
         self.telemetry.processes.restarted()
         log.warning("gateway_worker_died", worker=name, code=code, restart_in=delay)
-        await self.stores.plans.forget(name)
         message = f"a worker ended with {code} and is started again; see {self.state.logs / 'gateway.log'}"
         about = Ref("Gateway", "default", "gateway")
         event = Event(about=about, reason="GatewayWorkerDied", message=message, severity=Severity.WARNING)
-        await self.stores.events.record(event)
+        try:
+            await self.stores.plans.forget(name)
+            await self.stores.events.record(event)
+        except SluicegateError as error:  # telling must not end what still serves
+            log.warning("gateway_worker_death_untold", worker=name, error=str(error))
 
 
 async def assemble(config: "LocalConfig", state: StateDir, stack: AsyncExitStack) -> Parts:

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
-from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Stage, State
+from sluicegate.contracts.stages import MIRRORED_STAGES, Stage, State
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
 from sluicegate.rollout.model import Ref
 
@@ -17,7 +17,7 @@ class Telemetry:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._control, self._gateway = ControlMetrics(registry), GatewayMetrics(registry)
-        self._ended: dict[str, Outcome | None] = {}
+        self._running: set[str] = set()
         self._shown: dict[tuple[str, str], tuple[str, Stage | None, int]] = {}
         self.queued, self.waited = self._control.queued, self._control.waited
         self.retried, self.looked = self._control.retried, self._control.reconciled
@@ -34,15 +34,14 @@ class Telemetry:
         namespace, workflow = rollout.metadata.namespace, rollout.spec.workflow
         uid = rollout.metadata.uid or ""
         if status.state is State.DONE:
-            before = self._ended.get(uid, status.outcome)
-            if before is None and status.outcome is not None:
+            if uid in self._running and status.outcome is not None:
                 self._control.ended(namespace, workflow, status.outcome)
                 self._control.stage(namespace, workflow, None)
                 self._control.declared_share(namespace, workflow, 0.0)
                 self._control.forget_gates(namespace, workflow)
-            self._ended[uid] = status.outcome
+            self._running.discard(uid)
             return
-        self._ended[uid] = None
+        self._running.add(uid)
         self._control.stage(namespace, workflow, status.state)
         self._control.declared_share(namespace, workflow, _share(status))
         self._gates(rollout, status, evidence)

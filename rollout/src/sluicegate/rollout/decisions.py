@@ -253,8 +253,10 @@ def resumed(status: RolloutStatus, now: datetime) -> dict[str, object]:
 
 def _approve(situation: Situation, decision: Decision) -> Ruling:
     planned, by = situation.planned, decision.spec.decided_by
-    if planned is None or planned.approvals is None:
-        return _refused(f"{situation.status.stage or situation.status.state} asks for no approval")
+    if planned is None:
+        return _refused(f"nothing to approve in {situation.status.state}")
+    if planned.approvals is None:
+        return _refused(f"{planned.name} asks for no approval")
     if by == situation.spec.changed_by and not planned.approvals.allow_author:
         return _refused(f"{by} made the change and may not approve it")
     if by in situation.people.people:
@@ -266,8 +268,10 @@ def _review(situation: Situation, decision: Decision) -> Ruling:
     planned, review = situation.planned, decision.spec.review
     if review is None:
         return _refused("spec.review is missing")
-    if planned is None or planned.review_fallbacks == 0:
-        return _refused(f"{situation.status.stage or situation.status.state} asks for no review")
+    if planned is None:
+        return _refused(f"nothing to review in {situation.status.state}")
+    if planned.review_fallbacks == 0:
+        return _refused(f"{planned.name} asks for no review")
     if review.subject not in situation.sampled:
         return _refused(f"no fallback of {review.component} in run {review.run_id} was sampled for review")
     if any(
