@@ -281,6 +281,27 @@ def test_the_disagreement_counts_only_pairs_in_which_stable_ran_twice() -> None:
     assert (item.units, item.missing, item.candidate, item.stable) == (50, 0, 1.0, 0.0)
 
 
+def test_a_copy_is_not_slow_because_copies_are_slow_nor_fast_because_they_are_fast() -> None:
+    """Copies meet other conditions than the user's run: a busy machine, or a cache that its answer left warm."""
+    question = Question(signal=Signal.P95_LATENCY, margin=0.05, boundary_ms=400.0)
+    slow, fast = good(latencies_ms=(900.0,)), good()
+
+    def evidence(*, against_control: bool, **arms: Any) -> SignalEvidence:
+        observations = [unit(i, **arms) for i in range(1, 301)]
+        asked = (replace(question, against_control=against_control),)
+        return evidence_of(observations, questions=asked).signals[0]
+
+    busy = {"stable": fast, "candidate": slow, "control": slow}
+    assert evidence(against_control=False, **busy).harm_log_e > math.log(400)  # the error that is avoided
+    assert evidence(against_control=True, **busy).harm_log_e <= 0.0
+    assert evidence(against_control=True, **busy).safe_log_e > math.log(20)
+    warm = {"stable": slow, "candidate": slow, "control": fast}
+    assert evidence(against_control=False, **warm).safe_log_e > math.log(20)
+    assert evidence(against_control=True, **warm).harm_log_e > math.log(400)
+    alone = {"stable": fast, "candidate": slow}
+    assert evidence(against_control=True, **alone).units == 0
+
+
 def test_a_component_that_did_not_run_did_not_fall_back() -> None:
     observations = [
         unit(i, stable=good(fallbacks={}), candidate=good(fallbacks={"planner": 1.0})) for i in range(1, 41)

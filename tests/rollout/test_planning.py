@@ -71,6 +71,19 @@ def test_full_asks_about_baselines_and_keeps_the_latency_boundary() -> None:
     assert {question.baseline for question in controlled} == {None}
 
 
+def test_copies_are_compared_with_copies_where_there_are_some() -> None:
+    item = in_stage(Stage.SHADOW).spec
+    copied = {
+        stage: {q.signal for q in planning.questions(item, stage, {}) if q.against_control} for stage in Stage
+    }
+    assert copied == {
+        Stage.CANARY: set(),
+        Stage.SHADOW: {Signal.P95_LATENCY, Signal.DISAGREEMENT},
+        Stage.CONTROLLED: set(),
+        Stage.FULL: set(),
+    }
+
+
 def test_without_an_sla_full_uses_the_boundary_found_before() -> None:
     item = in_stage(Stage.FULL).spec.model_copy(update={"latency_boundary_ms": None})
     (latency,) = [

@@ -85,7 +85,8 @@ class Question:
 
     component: only for ComponentFallbackRateMax, one question per component. boundary_ms: for latency, the
     SLA; None: frozen from stable's first 59 latencies at (1 + latency_slack) times their p95. baseline: for
-    Full, where there is no second arm: the rate or mean to compare with instead of stable.
+    Full, where there is no second arm: the rate or mean to compare with instead of stable. against_control: in
+    mirrored stages the candidate is compared with the second copy of stable, and only where there is one.
     """
 
     signal: Signal
@@ -94,6 +95,7 @@ class Question:
     boundary_ms: float | None = None
     latency_slack: float = 0.25
     baseline: float | None = None
+    against_control: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

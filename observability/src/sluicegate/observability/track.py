@@ -111,7 +111,7 @@ class Track:
         return badness(self.question, facts, self.boundary)
 
     def _fold_paired(self, observation: Observation) -> None:
-        floor = self.question.signal is Signal.DISAGREEMENT
+        floor = self.question.against_control or self.question.signal is Signal.DISAGREEMENT
         other = observation.control if floor else observation.stable
         if observation.candidate is None or (floor and other is None):
             return  # nothing was mirrored here, or this pair has no second copy of stable

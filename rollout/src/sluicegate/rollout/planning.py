@@ -31,6 +31,10 @@ MARGINS: Final = {Stage.CANARY: "0.05", Stage.SHADOW: "0.02", Stage.CONTROLLED: 
 SIGNAL_MARGINS: Final = {Signal.DISAGREEMENT: "0.05"}
 """Margins that do not depend on the stage."""
 
+_COPY_WITH_COPY: Final = frozenset({Signal.P95_LATENCY, Signal.DISAGREEMENT})
+"""Signals for which the user's own run is no fair measure: a copy runs later, beside other traffic, on caches that the
+answer left warm. So it is compared with the second copy of stable wherever the stage has one."""
+
 _GUARDRAILS: Final = (
     ("success", Signal.SUCCESS_RATE),
     ("latency", Signal.P95_LATENCY),
@@ -219,12 +223,14 @@ def _question(
 ) -> Question:
     boundary = boundary_ms if spec.latency_boundary_ms is None else float(spec.latency_boundary_ms)
     known = baseline.get(baseline_key(gate.signal, component)) if stage is Stage.FULL else None
+    has_control = stage_of(spec, stage).control_share.numerator > 0
     return Question(
         signal=gate.signal,
         margin=float(gate.margin or MARGINS[stage]),
         component=component,
         boundary_ms=boundary if gate.signal is Signal.P95_LATENCY else None,
         baseline=None if known is None else float(known),
+        against_control=has_control and gate.signal in _COPY_WITH_COPY,
     )
 
 
