@@ -1,5 +1,6 @@
 """The small parts: events, ingester thread, clock of requests, metrics endpoint, retention, the folder's lock."""
 
+import asyncio
 import sqlite3
 import threading
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.lineage.ingester import Progress
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator import retention
+from sluicegate.operator.clock import HostClock
 from sluicegate.operator.events import SqliteEvents
 from sluicegate.operator.gather import typed
 from sluicegate.operator.ingest import IngestThread
@@ -30,6 +32,7 @@ from sluicegate.operator.plans import LocalPlans
 from sluicegate.operator.reservation import PortReservation
 from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
 from sluicegate.operator.telemetry import Telemetry
+from sluicegate.operator.workers import LONGEST, Fleet, Supervisor
 from sluicegate.rollout.model import Event, Ref
 from tests.operator.samples import staged, workflow
 from tests.operator.world import World
@@ -80,7 +83,9 @@ def test_events_are_bounded_and_found_by_what_they_are_about(events: SqliteEvent
     assert [one["message"] for one in events.find(name="w1", limit=2)] == ["21", "23"]
     events.record(event())
     events.record(event(about=Ref("AgentWorkflow", "default", "echo")))
-    events.record(event(about=Ref("AgentWorkflow", "default", "echoes")))
+    for other in ("echoes", "echo-1", "echo-other"):
+        events.record(event(about=Ref("AgentWorkflow", "default", other)))
+    events.record(event(about=Ref("WorkflowRollout", "default", "echo-other-1")))
     assert [one["about"]["name"] for one in events.find(workflow="echo")] == ["echo-1", "echo"]
 
 
@@ -246,6 +251,35 @@ async def test_a_worker_that_died_long_ago_can_be_forgotten(tmp_path: Path) -> N
     await plans.forget("old")
     assert await plans.workers() == ()
     await plans.close()
+
+
+class Impatient(HostClock):
+    """Notes for how long it was asked to sleep; the tenth sleep is the last."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if len(self.slept) == 10:
+            raise TimeoutError
+
+
+async def test_a_worker_that_cannot_be_started_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_process(*_: object, **__: object) -> None:
+        raise BlockingIOError("no process to be had")
+
+    async def told(*_: object) -> None: ...
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", no_process)
+    StateDir(tmp_path).make()
+    fleet, clock = Fleet(state=tmp_path, host="127.0.0.1", port=1, count=1, boot="b"), Impatient()
+    with pytest.raises(ExceptionGroup):
+        await Supervisor(fleet, clock, on_death=told, on_ready=lambda _: None).run()
+    assert clock.slept[:3] == [0.2, 0.4, 0.8]
+    assert clock.slept[9] == LONGEST
 
 
 def test_a_folder_has_one_holder_at_a_time(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from sluicegate.contracts.adapters import system
+from sluicegate.contracts.adapters import sqlite_files, system
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.operator.objects import stamp
 from sluicegate.operator.ports import Json
@@ -32,10 +32,13 @@ class SqliteEvents:
         self, path: Path | str, *, clock: Callable[[], datetime] = system.now, kept: int = KEPT
     ) -> None:
         self._clock, self._kept = clock, kept
-        self._base = sqlite3.connect(str(path), isolation_level=None, timeout=5.0)
-        self._base.execute("PRAGMA journal_mode=WAL")
-        self._base.execute("PRAGMA synchronous=NORMAL")
-        self._base.executescript(_TABLE)
+        try:
+            self._base = _opened(str(path))
+        except sqlite3.DatabaseError as error:
+            if not sqlite_files.is_broken(error):
+                raise Unavailable(f"{path}: {error}") from error
+            sqlite_files.set_aside(Path(path))  # events are a convenience: a new file does
+            self._base = _opened(str(path))
 
     def close(self) -> None:
         """Close the file."""
@@ -47,7 +50,7 @@ class SqliteEvents:
             self._base.execute("BEGIN IMMEDIATE")
             self._record(event, stamp(self._clock()))
             self._base.execute("COMMIT")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise Unavailable(f"events cannot be written: {error}") from error
         finally:
             self._base.rollback()  # nothing is open any more, or what failed
@@ -76,14 +79,27 @@ class SqliteEvents:
         workflow: str | None = None,
         limit: int = 200,
     ) -> list[Json]:
-        """The newest `limit`, oldest first. workflow: those of the workflow and of what is named after it."""
+        """The newest `limit`, oldest first. workflow: those of the workflow and of its rollouts (name-number)."""
         rows = self._base.execute(
             "SELECT type, reason, message, kind, namespace, name, count, first_at, last_at FROM events "
             "WHERE (?1 IS NULL OR namespace=?1) AND (?2 IS NULL OR kind=?2) AND (?3 IS NULL OR name=?3) "
-            "AND (?4 IS NULL OR name=?4 OR substr(name, 1, length(?4)+1)=?4||'-') ORDER BY id DESC LIMIT ?5",
+            "AND (?4 IS NULL OR (kind='AgentWorkflow' AND name=?4) "
+            "OR (kind='WorkflowRollout' AND rtrim(name, '0123456789')=?4||'-')) ORDER BY id DESC LIMIT ?5",
             (namespace, kind, name, workflow, limit),
         ).fetchall()
         return [_event(row) for row in reversed(rows)]
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    base = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+    try:
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=NORMAL")
+        base.executescript(_TABLE)
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base
 
 
 class LocalEvents:

@@ -188,7 +188,7 @@ async def _stores(state: StateDir, clock: HostClock, progress: Progress, stack: 
     stack.push_async_callback(plans.close)
     for worker in await plans.workers():  # of earlier runs; one that still lives says so again
         await plans.forget(worker)
-    kept = LocalEvents(state.root / "events.db")
+    kept = LocalEvents(state.events)
     stack.push_async_callback(kept.close)
     lineage = LineageStore(state.lineage)
     stack.callback(lineage.close)

@@ -30,8 +30,13 @@ class StateDir:
 
     @property
     def resources(self) -> Path:
-        """SQLite: objects, changes, events."""
+        """SQLite: objects and changes."""
         return self.root / "resources.db"
+
+    @property
+    def events(self) -> Path:
+        """SQLite: what is told to people."""
+        return self.root / "events.db"
 
     @property
     def plans(self) -> Path:

@@ -113,7 +113,13 @@ class Supervisor:
     async def _keep(self, slot: int) -> None:
         quick = 0  # deaths in a row soon after their start
         while not self._stopping:
-            worker = self._live[slot] = await self._start(slot)
+            try:
+                worker = self._live[slot] = await self._start(slot)
+            except OSError as error:  # no process or file to be had just now; the others go on
+                quick += 1
+                log.warning("gateway_worker_not_started", error=str(error))
+                await self._clock.sleep(_delay(quick))
+                continue
             watch = asyncio.create_task(self._watch_ready(worker))
             try:
                 code = await worker.process.wait()
@@ -126,7 +132,7 @@ class Supervisor:
             if self._stopping:
                 return
             quick = quick + 1 if self._clock.monotonic() - worker.started < HEALTHY else 0
-            delay = min(LONGEST, 0.1 * 2.0 ** min(quick, 10)) if quick > 1 else 0.0
+            delay = _delay(quick) if quick > 1 else 0.0
             await self._on_death(worker.name, code, delay)
             await self._clock.sleep(delay)
 
@@ -167,6 +173,10 @@ class Supervisor:
             await self._clock.sleep(_POLL)
         worker.ready.set()
         self._on_ready(self.ready())
+
+
+def _delay(quick: int) -> float:
+    return min(LONGEST, 0.1 * 2.0 ** min(quick, 10))
 
 
 def boot_name() -> str:
