@@ -2,7 +2,7 @@
 
 Stages are passed in order; a stage that the plan skips is passed over by following the same table
 (`advance`). Inputs that a state does not list change nothing. Paused and held are flags beside the state:
-they decide which inputs arise (`inputs.py` of a look), never where an input leads.
+they decide which inputs arise (`looks.inputs`), never where an input leads.
 """
 
 from collections.abc import Collection

@@ -83,7 +83,7 @@ class RolloutSpec(Model):
     has_reward: bool = False
     """Whether the candidate computes a reward."""
     rollback: bool = False
-    """An undo to a revision that was stable within the rollback window: no gates, straight to Full."""
+    """An undo to a revision that was stable within the rollback window; it comes back without stages."""
     changed_by: str | None = None
     """Who made the candidate; may not approve it unless allowed."""
     components: tuple[Name, ...] = ()
