@@ -88,8 +88,8 @@ async def half_load() -> Numbers:
     with stack.component() as component, stack.gateway(stack.plan_of(stack.one_step(component))) as gateway:
         capacity = (await closed_loop(gateway.port, REQUEST, connections=32, seconds=3)).rate
         rate = capacity / 2
-        direct = _latency(await open_loop(component, REQUEST, rate=rate, seconds=4))
-        through = _latency(await open_loop(gateway.port, REQUEST, rate=rate, seconds=6))
+        direct = await _open_windows(component, rate)
+        through = await _open_windows(gateway.port, rate)
     return {
         "capacity_per_second": round(capacity, 1),
         "offered_per_second": round(rate, 1),
@@ -97,6 +97,14 @@ async def half_load() -> Numbers:
         "gateway": through,
         "added": _added(direct, through),
     }
+
+
+async def _open_windows(port: int, rate: float, count: int = 5, seconds: float = 2.0) -> Numbers:
+    """As `_windows`: the best p99 is the least disturbed by neighbours, the median tells how much they disturb."""
+    parts = [await open_loop(port, REQUEST, rate=rate, seconds=seconds) for _ in range(count)]
+    parts.sort(key=lambda part: part.quantile(0.99))
+    median = round(parts[count // 2].quantile(0.99), 4)
+    return _latency(parts[0]) | {"median_p99_ms": median, "errors": sum(part.errors for part in parts)}
 
 
 async def throughput() -> Numbers:

@@ -71,7 +71,11 @@ def _latencies(found: dict[str, Any]) -> str:
 
 def _half_load(found: dict[str, Any]) -> str:
     offered = f"{found['offered_per_second']:.0f} runs/s offered (half of {found['capacity_per_second']:.0f})"
-    return f"{offered}\n\n{_latencies(found)}"
+    rows = [
+        [name, found[name]["p50_ms"], found[name]["p99_ms"], found[name].get("median_p99_ms", "")]
+        for name in ("direct", "gateway", "added")
+    ]
+    return f"{offered}\n\n{table(['', 'p50 ms', 'p99 ms, best window', 'p99 ms, median window'], rows)}"
 
 
 def _throughput(found: dict[str, Any]) -> str:
