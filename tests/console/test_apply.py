@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.documents import load
 from sluicegate.contracts.parsing import parse
+from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.rollout.revisions import revision_name
 from tests.console import objects
 from tests.console.apiserver import ApiServer
 from tests.console.conftest import Cli
@@ -113,6 +116,18 @@ def test_diff_shows_lines_the_changed_component_and_the_plan_it_starts(
     ):
         assert words in said.out
     assert server.get("AgentWorkflow", "support-bot")["spec"]["version"] == "2.4.0"
+
+
+def test_diff_against_an_aborted_wish_says_what_is_stable(
+    server: ApiServer, cli: Cli, tmp_path: Path
+) -> None:
+    wish, stable = objects.workflow(version="2.5.0"), objects.workflow()
+    name = revision_name("support-bot", revision_digest(WorkflowSpec.model_validate(stable["spec"])))
+    server.put(objects.with_status(wish, stableRevision=name))
+    assert "# no rollout: 2.4.0 is stable" in cli("diff", "-f", write(tmp_path / "x.yaml", stable)).out
+    newer = objects.workflow(version="2.6.0")
+    newer["spec"]["components"][0]["timeoutMs"] = 901
+    assert f"# starts a rollout {name} → 2.6.0:" in cli("diff", "-f", write(tmp_path / "y.yaml", newer)).out
 
 
 def test_diff_says_that_a_strategy_alone_starts_no_rollout(

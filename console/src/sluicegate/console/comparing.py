@@ -40,6 +40,7 @@ def _consequences(before: Object, after: Object) -> Iterator[str]:
     from sluicegate.contracts.parsing import parse_data
     from sluicegate.contracts.resources import AgentWorkflow
     from sluicegate.rollout.planning import plan_stages
+    from sluicegate.rollout.revisions import revision_name
 
     old, new = parse_data(_bare(before)), parse_data(_bare(after))
     if not isinstance(old, AgentWorkflow) or not isinstance(new, AgentWorkflow):
@@ -48,7 +49,14 @@ def _consequences(before: Object, after: Object) -> Iterator[str]:
     if revision_digest(old.spec) == revision_digest(new.spec):
         yield "no rollout: nothing that a run depends on changes"
         return
-    yield f"starts a rollout {old.spec.version} → {new.spec.version}:"
+    stable = (before.get("status") or {}).get("stableRevision")
+    wished = {
+        revision_name(old.metadata.name, revision_digest(one.spec)): one.spec.version for one in (old, new)
+    }
+    if stable is not None and wished.get(stable) == new.spec.version:
+        yield f"no rollout: {new.spec.version} is stable"
+        return
+    yield f"starts a rollout {wished.get(stable, stable or old.spec.version)} → {new.spec.version}:"
     yield plan_table([stage.to_json() for stage in plan_stages(new.spec)])
 
 

@@ -13,7 +13,7 @@ are used), and those that `routing.key` names. Headers of the answer: `Sluicegat
 `Sluicegate-Version`, `traceparent`.
 
 Errors are `application/problem+json` (RFC 9457) with `title`, `status`, `detail`, `runId`, `problems` (each with `path`, `code`
-or `value`, `message`) and, of a failed run, `reason`. 400: not JSON, or a header that cannot be read. 403: a page of another
+or `value`, `message`), often a `hint`, and, of a failed run, `reason`. 400: not JSON, or a header that cannot be read. 403: a page of another
 origin. 404: no such workflow, with the nearest name. 405. 408: the body took longer than 30 s. 413: it is too large. 422: it
 breaks the input contract, with every violation. 500, 502, 503, 504: the run failed.
 """

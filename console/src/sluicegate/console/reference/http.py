@@ -21,7 +21,7 @@ def http_page() -> str:
     return page(
         "HTTP",
         "## Gateway",
-        "`http://127.0.0.1:8080` unless `sluicegate up --host`, `--port` say otherwise. Bodies are JSON, at most 1 MiB and 64 levels deep.",
+        "`http://127.0.0.1:8080`, unless `sluicegate up` was told otherwise (`--host`, `--port`). Bodies are JSON, at most 1 MiB and 64 levels deep.",
         *_documented(app.__doc__),
         "## Components",
         "What the gateway posts to an endpoint, by `endpoint.protocol`. A status of 2xx is an answer; what others mean is in [errors](errors.md). "
