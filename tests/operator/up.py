@@ -22,7 +22,8 @@ from sluicegate.operator.state_dir import StateDir, UpFile, read_up
 START = """
 import sys
 from pathlib import Path
-from sluicegate.operator.runner import LocalConfig, run_local
+from sluicegate.operator.config import LocalConfig
+from sluicegate.operator.runner import run_local
 sys.exit(run_local(LocalConfig(state_dir=Path(sys.argv[1]), gateway_port=int(sys.argv[2]), metrics_port=0,
                                workers=int(sys.argv[3]))))
 """

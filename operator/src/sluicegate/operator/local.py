@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -18,6 +18,7 @@ from sluicegate.operator import api, retention
 from sluicegate.operator.admitter import RolloutAdmitter
 from sluicegate.operator.api_context import Api
 from sluicegate.operator.clock import HostClock
+from sluicegate.operator.config import LocalConfig
 from sluicegate.operator.controller import Controller
 from sluicegate.operator.events import LocalEvents
 from sluicegate.operator.evidence import FoldedEvidence
@@ -39,9 +40,6 @@ from sluicegate.operator.watch import LocalStore
 from sluicegate.operator.workers import Fleet, Supervisor, boot_name
 from sluicegate.rollout.model import Event, Ref, Severity
 
-if TYPE_CHECKING:
-    from sluicegate.operator.runner import LocalConfig
-
 log = structlog.get_logger(__name__)
 
 
@@ -49,7 +47,7 @@ log = structlog.get_logger(__name__)
 class Parts:
     """Everything that runs."""
 
-    config: "LocalConfig"
+    config: LocalConfig
     state: StateDir
     stores: "Stores"
     telemetry: Telemetry
@@ -139,7 +137,7 @@ class Deaths:
             log.warning("gateway_worker_death_untold", worker=name, error=str(error))
 
 
-async def assemble(config: "LocalConfig", state: StateDir, stack: AsyncExitStack) -> Parts:
+async def assemble(config: LocalConfig, state: StateDir, stack: AsyncExitStack) -> Parts:
     """Open, start and join everything but the long jobs; `stack` undoes it."""
     clock, registry = HostClock(), CollectorRegistry()
     telemetry, progress = Telemetry(registry), Progress(quiet=config.quiet)

@@ -14,29 +14,14 @@ import os
 import signal
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import structlog
 
 from sluicegate.contracts.errors import SluicegateError, Unavailable
-from sluicegate.operator.state_dir import StateDir, default_state_dir
+from sluicegate.operator.config import LocalConfig
+from sluicegate.operator.state_dir import StateDir
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalConfig:
-    """Settings of ``sluicegate up``. Port 0: any free one, written to ``DIR/up.json``."""
-
-    state_dir: Path = field(default_factory=default_state_dir)
-    host: str = "127.0.0.1"
-    gateway_port: int = 8080
-    metrics_port: int = 9464
-    workers: int = 1
-    quiet: bool = False  # no progress lines on a terminal
-    stop_seconds: float = 15.0  # runs in flight get this long after SIGTERM
-    start_seconds: float = 60.0  # the gateway must listen by then
 
 
 class LocalRunner:
