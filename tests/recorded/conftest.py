@@ -12,7 +12,10 @@ FILE = Path(__file__).parents[3] / "shared" / "data" / "tau-bench" / "gpt-4o-air
 @pytest.fixture(scope="session")
 def tau_bench_file() -> Path:
     if not FILE.is_file():
-        pytest.skip(f"the recorded runs are not there: {FILE} (see README, section Tests)")
+        source = (
+            "historical_trajectories/gpt-4o-airline.json of github.com/sierra-research/tau-bench, gzipped"
+        )
+        pytest.skip(f"NOT TESTED on recorded agents: {FILE} is absent ({source})")
     return FILE
 
 

@@ -103,22 +103,10 @@ def _spec(path: Path | None, candidate: str) -> "WorkflowSpec":
 def _report(
     recording: "Recording", spec: "WorkflowSpec", chosen: tuple[str, str, str], *, runs: int, seed: int
 ) -> "BacktestReport":
-    from sluicegate.console.replay.evidence import trios
-    from sluicegate.rollout.backtest import RecordedPair
+    from sluicegate.console.replay.evidence import pairs
     from sluicegate.rollout.backtest import backtest as through
 
-    drawn = trios(recording, *chosen, runs=runs, seed=seed)
-    pairs = (
-        RecordedPair(
-            unit=f"{seed}/{number}",
-            stable=trio.stable,
-            candidate=trio.candidate,
-            control=trio.control,
-            runs=(f"task-{trio.task}",),
-        )
-        for number, trio in enumerate(drawn)
-    )
-    return through(spec, pairs)
+    return through(spec, pairs(recording, *chosen, runs=runs, seed=seed))
 
 
 def _code(report: "BacktestReport") -> int:

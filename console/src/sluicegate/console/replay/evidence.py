@@ -4,7 +4,6 @@ Recordings carry no times, so there are no latencies, and a latency gate on them
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from sluicegate.console.recordings.model import RecordedRun, Recording
@@ -19,57 +18,32 @@ COMPONENTS = ("agent", "evaluator")
 """Components of replay.workflows; in a recording none of them ever fell back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trio:
-    """The three arms' facts on one task."""
-
-    task: str
-    stable: ArmFacts
-    candidate: ArmFacts
-    control: ArmFacts
-
-
-def trios(
+def pairs(
     recording: Recording, stable: str, candidate: str, floor: str, *, runs: int, seed: int
-) -> Iterator[Trio]:
-    """`runs` units: tasks drawn with replacement, each answered by the three selections.
+) -> Iterator[RecordedPair]:
+    """`runs` units as input of `rollout.backtest`: tasks drawn with replacement, each answered by the three selections.
 
-    Raises Refused for a selection that the recording cannot answer.
+    The tasks stand in place of run ids. Raises Refused for a selection that the recording cannot answer.
     """
     selections = tuple(parse_selection(text) for text in (stable, candidate, floor))
     for selection in selections:
         selection.check(recording)
-    facts = cache(lambda task: _facts(recording, task, *selections))
-    return (facts(task) for task in resampled(recording, runs, seed))
-
-
-def pairs(
-    recording: Recording, stable: str, candidate: str, floor: str, *, runs: int, seed: int
-) -> Iterator[RecordedPair]:
-    """The same as input of `rollout.backtest`, with the tasks in place of run ids."""
-    drawn = trios(recording, stable, candidate, floor, runs=runs, seed=seed)
+    arms = cache(lambda task: _arms(recording, task, *selections))
     return (
-        RecordedPair(
-            unit=f"{seed}/{number}",
-            stable=trio.stable,
-            candidate=trio.candidate,
-            control=trio.control,
-            runs=(f"task-{trio.task}",),
-        )
-        for number, trio in enumerate(drawn)
+        RecordedPair(unit=f"{seed}/{number}", runs=(f"task-{task}",), **arms(task))
+        for number, task in enumerate(resampled(recording, runs, seed))
     )
 
 
-def _facts(
+def _arms(
     recording: Recording, task: str, stable: Selection, candidate: Selection, floor: Selection
-) -> Trio:
+) -> dict[str, ArmFacts]:
     served = stable.of(recording, task)
-    return Trio(
-        task=task,
-        stable=_arm(served),
-        candidate=_arm(candidate.of(recording, task), served),
-        control=_arm(floor.of(recording, task), served),
-    )
+    return {
+        "stable": _arm(served),
+        "candidate": _arm(candidate.of(recording, task), served),
+        "control": _arm(floor.of(recording, task), served),
+    }
 
 
 def _arm(run: RecordedRun, served: RecordedRun | None = None) -> ArmFacts:
