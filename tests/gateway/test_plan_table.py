@@ -1,7 +1,7 @@
 """The plan table: versions never fall, leases move alone, acknowledgements count."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ import pytest
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
 from sluicegate.contracts.stages import Stage
+from sluicegate.gateway.plan_keeper import PlanKeeper
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -147,3 +148,60 @@ def test_a_plan_that_cannot_be_decoded_is_unavailable(table: PlanTable, tmp_path
     raw.close()
     with pytest.raises(Unavailable, match="decoded"):
         table.read_all()
+
+
+def remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def damage(path: Path) -> None:
+    remove(path)
+    path.write_bytes(b"this is not a database, and longer than one header of a hundred bytes" * 40)
+
+
+@pytest.mark.parametrize("hurt", [remove, damage])
+def test_a_keeper_makes_a_lost_table_anew_with_all_it_knew(
+    tmp_path: Path, hurt: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "plans.db"
+    earlier = PlanTable(path)
+    earlier.write(IDLE)
+    earlier.close()
+    keeper, worker = PlanKeeper(path), PlanTable(path, wait_ms=0, creates=False)
+    keeper.write(replace(ROLLING, workflow="other"))
+    seen = worker.generation()
+    hurt(path)
+    with pytest.raises(Unavailable):
+        worker.generation()  # it waits: an empty table would take its plans away
+    assert keeper.workers() == ()
+    assert worker.generation() > seen
+    assert worker.read_all() == (IDLE, replace(ROLLING, workflow="other"))
+    worker.acknowledge("w0", {KEY: 1}, T0)
+    assert keeper.programmed("default", "bot") == 1
+    assert path.with_name("plans.db.broken").exists() == (hurt is damage)
+    worker.close()
+    keeper.close()
+
+
+def test_a_worker_makes_no_table(tmp_path: Path) -> None:
+    worker = PlanTable(tmp_path / "plans.db", creates=False)
+    with pytest.raises(Unavailable):
+        worker.generation()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_trouble_than_damage_sets_no_file_aside(tmp_path: Path) -> None:
+    keeper = PlanKeeper(tmp_path / "plans.db")
+    keeper.write(IDLE)
+    holder = sqlite3.connect(tmp_path / "plans.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    keeper._wait_ms = 0
+    keeper.close()
+    with pytest.raises(Unavailable, match="locked"):
+        keeper.write(ROLLING)
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert keeper.read_all() == (IDLE,)
+    assert not (tmp_path / "plans.db.broken").exists()
+    keeper.close()

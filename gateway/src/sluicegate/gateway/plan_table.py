@@ -12,6 +12,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote
 
 import orjson
 
@@ -51,13 +52,16 @@ class WorkflowKey(NamedTuple):
 class PlanTable:
     """The plans of one host. One object belongs to one thread.
 
-    wait_ms: how long a write waits for another writer; readers never wait. Raises Unavailable when the file
+    wait_ms: how long a write waits for another writer; readers never wait. creates: whether a missing file is
+    made; who only reads waits for it. A file that was replaced is opened anew. Raises Unavailable when the file
     cannot be read or written: whoever serves traffic keeps its last plans then.
     """
 
-    def __init__(self, path: Path, *, wait_ms: int = 5000) -> None:
+    def __init__(self, path: Path, *, wait_ms: int = 5000, creates: bool = True) -> None:
         self._path = path
         self._wait_ms = wait_ms
+        self._creates = creates
+        self._opened: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
 
     def write(self, plan: RoutePlan) -> bool:
@@ -157,18 +161,37 @@ class PlanTable:
             self._give_up(error)
 
     def _open(self) -> sqlite3.Connection:
+        """The connection; a new one when the path leads to another file by now."""
+        if self._connection is not None and _identity(self._path) != self._opened:
+            self.close()
         if self._connection is None:
-            connection = sqlite3.connect(self._path, timeout=self._wait_ms / 1000, isolation_level=None)
+            mode = "rwc" if self._creates else "rw"
+            uri = f"file:{quote(str(self._path.absolute()))}?mode={mode}"
+            connection = sqlite3.connect(uri, uri=True, timeout=self._wait_ms / 1000, isolation_level=None)
             try:
-                if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
-                    connection.execute("PRAGMA journal_mode = WAL")
-                    connection.executescript(_SCHEMA)
-                connection.execute("PRAGMA synchronous = NORMAL")
+                self._prepare(connection)
             except sqlite3.Error:
                 connection.close()
                 raise
-            self._connection = connection
+            self._connection, self._opened = connection, _identity(self._path)
         return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make what is not there yet, in one commit: nobody meets half a table."""
+        if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+            if not self._creates:
+                raise sqlite3.OperationalError("there are no plans yet")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+                self._fill(connection)
+            connection.execute("COMMIT")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    def _fill(self, connection: sqlite3.Connection) -> None:
+        """What a new file starts with."""
 
     def _give_up(self, error: sqlite3.Error) -> NoReturn:
         """Open the file anew next time: it may have been replaced or repaired."""
@@ -195,6 +218,15 @@ def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePla
     values["share"], values["control"] = Share(**values["share"]), Share(**values["control"])
     values["mirror_budget"] = MirrorBudget(**values["mirror_budget"])
     return RoutePlan(**values, lease_until=datetime.fromisoformat(lease_until) if lease_until else None)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file the path leads to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _lease_text(at: datetime | None) -> str | None:

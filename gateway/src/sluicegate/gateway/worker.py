@@ -160,7 +160,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     client = make_client(config.client)
     spool = SpoolWriter(config.state / "spool", config.worker)
     # A heartbeat that meets the operator's write gives up and comes again; users never wait for it.
-    table = PlanTable(config.state / "plans.db", wait_ms=0)
+    table = PlanTable(config.state / "plans.db", wait_ms=0, creates=False)
     watch = PlanWatch(table=table, book=PlanBook(), worker=config.worker, spool=spool)
     kernel = Kernel(
         client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter

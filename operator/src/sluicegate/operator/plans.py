@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.gateway.plan_table import PlanTable
+from sluicegate.gateway.plan_keeper import PlanKeeper
 from sluicegate.operator.ports import Programmed
 from sluicegate.operator.serial import SerialThread
 
@@ -17,7 +17,7 @@ class LocalPlans:
     """The plan table, in a thread of its own."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self._table = PlanTable(path)  # opens its file on first use, in the thread below
+        self._table = PlanKeeper(path)  # opens its file on first use, in the thread below
         self._thread = SerialThread("plans")
         self._clock = clock
 

@@ -72,17 +72,12 @@ class SqliteStore:
         self._clock = clock
         self._history = history
         self._lock = threading.RLock()
-        self._base = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10.0)
-        self._base.execute("PRAGMA journal_mode=WAL")
-        self._base.execute("PRAGMA synchronous=FULL")
+        self._path = path
         self.on_commit: list[Callable[[], None]] = []
-        found = self._base.execute("PRAGMA user_version").fetchone()[0]
-        if found not in {0, _SCHEMA}:
-            self._base.close()
-            raise Unavailable(
-                f"{path} was written by another version of sluicegate (schema {found}, not {_SCHEMA})"
-            )
-        self._base.executescript(_TABLES + f"PRAGMA user_version={_SCHEMA};")
+        try:
+            self._base = _opened(str(path))
+        except sqlite3.DatabaseError as error:
+            raise Unavailable(f"{path} cannot be used as resource store: {error}") from error
 
     def close(self) -> None:
         """Close the file."""
@@ -91,9 +86,17 @@ class SqliteStore:
 
     # Reads
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                raise Unavailable(f"{self._path} cannot be read: {error}") from error
+
     def get(self, ref: Ref) -> Json:
         """The object, or NotFound."""
-        with self._lock:
+        with self._reading():
             row = self._base.execute(
                 "SELECT body FROM objects WHERE kind=? AND namespace=? AND name=?", ref
             ).fetchone()
@@ -105,7 +108,7 @@ class SqliteStore:
         self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
         """Objects of a kind, by namespace and name."""
-        with self._lock:
+        with self._reading():
             rows = self._base.execute(
                 "SELECT body FROM objects WHERE kind=?1 AND (?2 IS NULL OR namespace=?2) ORDER BY namespace, name",
                 (kind, namespace),
@@ -118,7 +121,7 @@ class SqliteStore:
 
     def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
         """Objects of a kind that belong to `owner`, by namespace and name."""
-        with self._lock:
+        with self._reading():
             rows = self._base.execute(
                 "SELECT o.body FROM owners w JOIN objects o ON o.uid=w.uid WHERE w.owner=? AND o.kind=? "
                 "ORDER BY o.namespace, o.name",
@@ -128,13 +131,13 @@ class SqliteStore:
 
     def version(self) -> int:
         """The newest resourceVersion."""
-        with self._lock:
+        with self._reading():
             return self._counter("version")
 
     def changes(self, kinds: frozenset[str], after: int, limit: int = 500) -> tuple[list[Change], int]:
         """Changes of `kinds` after `after`, ascending, and the version up to which nothing was left out."""
         marks = ",".join("?" * len(kinds))
-        with self._lock:
+        with self._reading():
             if after < self._counter("compacted"):
                 raise Expired(f"resourceVersion {after} is too old; list again and watch from there")
             rows = self._base.execute(
@@ -180,7 +183,12 @@ class SqliteStore:
                 if not dry_run:
                     self._compact()
                 self._base.execute("ROLLBACK" if dry_run else "COMMIT")
-            except sqlite3.OperationalError as error:  # the disk is full, or another program holds the file
+            except sqlite3.IntegrityError:  # ours
+                self._base.rollback()
+                raise
+            except (
+                sqlite3.DatabaseError
+            ) as error:  # the disk is full or broken, or another program holds the file
                 self._base.rollback()
                 raise Unavailable(f"the resource store cannot be written: {error}") from error
             except BaseException:
@@ -282,6 +290,25 @@ class SqliteStore:
         if edge - self._counter("compacted") > self._history // 4:
             self._base.execute("DELETE FROM changes WHERE version<=?", (edge,))
             self._base.execute("UPDATE counters SET value=? WHERE name='compacted'", (edge,))
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    base = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    try:
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=FULL")
+        found = base.execute("PRAGMA user_version").fetchone()[0]
+        if found in {0, _SCHEMA}:
+            base.executescript(_TABLES + f"PRAGMA user_version={_SCHEMA};")
+    except sqlite3.Error:
+        base.close()
+        raise
+    if found not in {0, _SCHEMA}:
+        base.close()
+        raise Unavailable(
+            f"{path} was written by another version of sluicegate (schema {found}, not {_SCHEMA})"
+        )
+    return base
 
 
 def _object(body: bytes) -> Json:
