@@ -122,6 +122,7 @@ def test_diff_against_an_aborted_wish_says_what_is_stable(
     server: ApiServer, cli: Cli, tmp_path: Path
 ) -> None:
     wish, stable = objects.workflow(version="2.5.0"), objects.workflow()
+    wish["spec"]["components"][0]["timeoutMs"] = 900
     name = revision_name("support-bot", revision_digest(WorkflowSpec.model_validate(stable["spec"])))
     server.put(objects.with_status(wish, stableRevision=name))
     assert "# no rollout: 2.4.0 is stable" in cli("diff", "-f", write(tmp_path / "x.yaml", stable)).out

@@ -49,14 +49,14 @@ def _consequences(before: Object, after: Object) -> Iterator[str]:
     if revision_digest(old.spec) == revision_digest(new.spec):
         yield "no rollout: nothing that a run depends on changes"
         return
-    stable = (before.get("status") or {}).get("stableRevision")
+    stable = str((before.get("status") or {}).get("stableRevision") or "")
     wished = {
         revision_name(old.metadata.name, revision_digest(one.spec)): one.spec.version for one in (old, new)
     }
-    if stable is not None and wished.get(stable) == new.spec.version:
+    if wished.get(stable) == new.spec.version:
         yield f"no rollout: {new.spec.version} is stable"
         return
-    yield f"starts a rollout {wished.get(stable, stable or old.spec.version)} → {new.spec.version}:"
+    yield f"starts a rollout {wished.get(stable, stable) or old.spec.version} → {new.spec.version}:"
     yield plan_table([stage.to_json() for stage in plan_stages(new.spec)])
 
 
