@@ -214,6 +214,9 @@ def test_a_new_plan_is_served_and_acknowledged_without_a_restart(
 ) -> None:
     table = PlanTable(tmp_path / "plans.db")
     with worker(tmp_path) as gate:
+        assert not gate.ready()["ready"], "there is no table yet"
+        table.generation()
+        wait_for(lambda: gate.ready()["ready"], "an empty table is enough")
         counts = {"written": 0, "dropped": 0, "lost": 0, "errors": 0}
         assert gate.ready() == {"ready": True, "worker": "w0", "workflows": [], "spool": counts}
         assert gate.run()[0] == 404

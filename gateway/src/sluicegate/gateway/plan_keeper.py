@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sluicegate.contracts.adapters import sqlite_files, system
+from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.gateway.plan_table import PlanTable
+from sluicegate.lineage import sqlite_files
 
 _ROWS = "SELECT namespace, workflow, version, lease_until, body FROM plans"
 _FILL = "INSERT INTO plans (namespace, workflow, version, lease_until, body) VALUES (?, ?, ?, ?, ?)"

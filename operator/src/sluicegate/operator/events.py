@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from sluicegate.contracts.adapters import sqlite_files, system
+from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
+from sluicegate.lineage import sqlite_files
 from sluicegate.operator.objects import stamp
 from sluicegate.operator.ports import Json
 from sluicegate.operator.serial import SerialThread
