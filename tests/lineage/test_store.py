@@ -290,17 +290,6 @@ def test_fallbacks_for_review_are_few_per_reason_and_always_the_same(store: Line
     assert store.fallbacks("r", "Controlled", 2) == []
 
 
-def test_traffic_is_served_runs_per_hour(store: LineageStore) -> None:
-    store.ingest(
-        entries.encode_run(run(f"run-{n:06d}", started_at=at(n * 60).isoformat())) for n in range(31)
-    )
-    store.ingest([entries.encode_run(run("mirror", Arm.CANDIDATE, started_at=at(5).isoformat()))])
-    assert store.traffic("shop", "support-bot", at(0), until=at(3600)) == 31.0
-    assert store.traffic("shop", "support-bot", at(0)) == 62.0  # half an hour to the newest
-    assert store.traffic("shop", "support-bot", at(1000), until=at(2000)) == pytest.approx(14 * 3.6)
-    assert store.traffic("shop", "other", at(0)) == 0.0
-
-
 def test_bodies_are_compressed_with_a_dictionary_and_read_back_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "lineage.db"
     for generation in range(2):

@@ -282,7 +282,7 @@ def test_moving_numbers_are_written_once_in_an_evaluation_interval() -> None:
 def test_nothing_is_written_while_only_time_passes() -> None:
     item = in_stage(Stage.CANARY)
     stale = replace(good_evidence(item, later(1)), last_at=later(1))
-    seen = at_rest(observed(item, stale), later(1000))
+    seen = at_rest(at_rest(observed(item, stale), later(1000)), later(1001))
     base = seen.rollout.status
     assert base is not None
     assert base.gates[0].reason == "StaleData"

@@ -26,7 +26,6 @@ from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, r
 ROOT = "/apis/sluicegate.io/v1alpha1"
 WORKFLOWS = "agentworkflows"
 ROLLOUTS = "workflowrollouts"
-REVISIONS = "workflowrevisions"
 DECISIONS = "decisions"
 
 Object = dict[str, Any]

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -106,22 +105,6 @@ def fallbacks(
     )
     names = ("run_id", "arm", "step", "component", "reason", "strategy")
     return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def traffic(
-    connection: sqlite3.Connection, workflow: tuple[str, str], since: datetime, until: datetime | None
-) -> float:
-    """Served runs per hour in [since, until]; until None: the newest run."""
-    start, end = schema.micros(since), None if until is None else schema.micros(until)
-    count, newest = connection.execute(
-        "SELECT count(*), max(started_at) FROM runs WHERE namespace = ? AND workflow = ? AND serving"
-        " AND started_at >= ? AND started_at <= coalesce(?, started_at)",
-        (*workflow, start, end),
-    ).fetchone()
-    end = newest if end is None else end
-    if not count or end <= start:
-        return 0.0
-    return float(count) * 3600e6 / (end - start)
 
 
 _TOTALS: Final = {

@@ -152,13 +152,6 @@ class LineageStore:
         with self.database.write() as connection:
             evidence.save(connection, key, state)
 
-    def traffic(
-        self, namespace: str, workflow: str, since: datetime, *, until: datetime | None = None
-    ) -> float:
-        """Served runs per hour from `since` to `until` (default: the newest run)."""
-        with self.database.read() as connection:
-            return queries.traffic(connection, (namespace, workflow), since, until)
-
     def counts(self) -> dict[str, int]:
         """Counters since the store was made (`*_total`: run, obs, after, outcome, duplicates, torn,
         dead_letters, late_runs, late_outcomes, units) and rows now (runs, open_units, observations,

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from sluicegate.contracts.resources.base import Condition
 from sluicegate.contracts.stages import Outcome, State, Verdict
+from sluicegate.rollout.model import RolloutObserved, WorkflowObserved
 
 Truth = Literal["True", "False", "Unknown"]
 
@@ -126,6 +127,16 @@ def is_true(type: str, reason: str, message: str = "") -> Wanted:
 def is_false(type: str, reason: str, message: str = "") -> Wanted:
     """It does not hold."""
     return Wanted(type, truth=False, reason=reason, message=message)
+
+
+def traffic(observed: WorkflowObserved | RolloutObserved, version: int) -> Wanted:
+    """TrafficProgrammed: whether every live gateway follows plan `version`."""
+    if observed.live_gateways == 0:
+        return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
+    stored = observed.plan.version if observed.plan is not None else 0
+    followed = min(stored, observed.programmed) >= version
+    said = f"plan {version}, followed by every gateway: {observed.programmed}"
+    return Wanted("TrafficProgrammed", followed, "Programmed" if followed else "Programming", said)
 
 
 def settle(

@@ -10,7 +10,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Outcome, State, Verdict
 from sluicegate.rollout import conditions, table, transitions, verdicts
-from sluicegate.rollout.conditions import Wanted, is_false, is_true
+from sluicegate.rollout.conditions import Wanted, is_true
 from sluicegate.rollout.looks import Requirements, Survey
 from sluicegate.rollout.model import Delete, Ref, RolloutObserved
 
@@ -152,15 +152,7 @@ def _ended_badly(status: RolloutStatus) -> bool:
 def _traffic(observed: RolloutObserved, status: RolloutStatus) -> Wanted:
     if status.state is State.DONE:
         return is_true("TrafficProgrammed", "Programmed", f"plan {status.plan_version} was followed")
-    if observed.live_gateways == 0:
-        return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
-    followed = observed.programmed >= status.plan_version
-    return Wanted(
-        "TrafficProgrammed",
-        followed,
-        "Programmed" if followed else "Programming",
-        f"plan {status.plan_version}, followed by every gateway: {observed.programmed}",
-    )
+    return conditions.traffic(observed, status.plan_version)
 
 
 def _evidence(findings: tuple[Finding, ...], needs: Requirements) -> Iterator[Wanted]:

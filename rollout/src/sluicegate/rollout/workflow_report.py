@@ -87,7 +87,7 @@ def _message(settled: tuple[Condition, ...]) -> str:
 def _conditions(
     observed: WorkflowObserved, status: WorkflowStatus, step: Step, problems: str
 ) -> Iterator[Wanted]:
-    traffic = _traffic(observed, status)
+    traffic = conditions.traffic(observed, status.plan_version)
     obstacle = step.obstacle or _rollout_obstacle(step.running)
     busy = status.rollout is not None
     if obstacle is not None:
@@ -121,15 +121,6 @@ def _rollout_obstacle(running: WorkflowRollout | None) -> tuple[str, str] | None
     if stalled is None or stalled.status != "True":
         return None
     return stalled.reason, f"{running.metadata.name}: {stalled.message}"
-
-
-def _traffic(observed: WorkflowObserved, status: WorkflowStatus) -> Wanted:
-    if observed.live_gateways == 0:
-        return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
-    stored = observed.plan.version if observed.plan is not None else 0
-    followed = stored >= status.plan_version and observed.programmed >= status.plan_version
-    said = f"plan {status.plan_version}, followed by every gateway: {observed.programmed}"
-    return Wanted("TrafficProgrammed", followed, "Programmed" if followed else "Programming", said)
 
 
 def with_deletion(
