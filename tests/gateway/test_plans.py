@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
-from sluicegate.contracts.routes import TrafficMode
+import pytest
+
+from sluicegate.contracts.routes import RevisionBody, TrafficMode
+from sluicegate.gateway.engine import program
+from sluicegate.gateway.engine.program import Program
 from sluicegate.gateway.plan_table import WorkflowKey
 from sluicegate.gateway.plans import PlanBook
 from tests.gateway.components import component, revision, rolling, spec_of, stable_plan
@@ -60,6 +64,18 @@ def test_a_body_that_is_no_workflow_is_not_served() -> None:
     assert book.update([stable_plan({"version": "1"})]) == {}
     assert book.by_path == {}
     assert book.broken[0].key == KEY
+
+
+def test_a_bug_in_one_plan_is_not_felt_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_program(namespace: str, workflow: str, body: RevisionBody) -> Program:
+        if workflow == "odd":
+            raise ZeroDivisionError("a bug")
+        return program.compile_program(namespace, workflow, body)
+
+    monkeypatch.setattr("sluicegate.gateway.plans.compile_program", compile_program)
+    book = PlanBook()
+    assert book.update([stable_plan(ONE, workflow="odd"), stable_plan(ONE)]) == {KEY: 1}
+    assert "ZeroDivisionError" in book.broken[0].reason
 
 
 def test_only_the_default_namespace_has_the_short_path() -> None:

@@ -57,7 +57,7 @@ def _breaker(**more: float) -> Breaker:
 
 def _feed(breaker: Breaker, failures: str, now: float = 0.0) -> None:
     for mark in failures:
-        breaker.record(failed=mark == "x", now=now)
+        breaker.record(failed=mark == "x", begun=now, now=now)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_probe_decides(failed: bool, state: BreakerState) -> None:
     breaker = _breaker()
     _feed(breaker, "xxxx")
     breaker.allows(10.0)
-    breaker.record(failed=failed, now=11.0)
+    breaker.record(failed=failed, begun=10.0, now=11.0)
     assert breaker.state is state
     assert breaker.allows(11.5) == (not failed)
     assert breaker.allows(21.0)
@@ -98,7 +98,7 @@ def test_a_cancelled_probe_gives_its_place_back() -> None:
     breaker = _breaker()
     _feed(breaker, "xxxx")
     assert breaker.allows(10.0)
-    breaker.release()
+    breaker.release(begun=10.0)
     assert breaker.allows(10.0)
 
 
@@ -111,9 +111,18 @@ def test_old_failures_are_forgotten() -> None:
 
 def test_answers_of_calls_made_before_it_opened_change_nothing() -> None:
     breaker = _breaker()
-    _feed(breaker, "xxxx")
-    _feed(breaker, "....", now=5.0)
+    _feed(breaker, "xxxx", now=1.0)
+    for failed in (False, True):
+        breaker.record(failed=failed, begun=0.5, now=5.0)
     assert breaker.state is BreakerState.OPEN
+    assert breaker.allows(11.0)
+    # While the probe is under way they neither decide for it nor take its place.
+    for failed in (False, True):
+        breaker.record(failed=failed, begun=0.5, now=12.0)
+    breaker.release(begun=0.5)
+    assert not breaker.allows(12.0)
+    breaker.record(failed=False, begun=11.0, now=13.0)
+    assert breaker.allows(13.0)
 
 
 @given(st.lists(st.tuples(GAPS, st.booleans()), max_size=150))
@@ -122,7 +131,7 @@ def test_it_always_lets_a_call_through_again(events: list[tuple[float, bool]]) -
     for gap, failed in events:
         now += gap
         if breaker.allows(now):
-            breaker.record(failed=failed, now=now)
+            breaker.record(failed=failed, begun=now, now=now)
     assert breaker.allows(now + 10.001)
 
 
@@ -132,7 +141,7 @@ def test_without_failures_it_never_opens(spaced: list[bool]) -> None:
     for gap in spaced:
         now += 11.0 if gap else 0.1
         assert breaker.allows(now)
-        breaker.record(failed=False, now=now)
+        breaker.record(failed=False, begun=now, now=now)
 
 
 def test_breakers_are_per_version_and_follow_their_settings() -> None:

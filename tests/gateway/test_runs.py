@@ -378,6 +378,9 @@ async def test_the_candidate_falls_back_to_the_stable_version_when_it_says_so() 
     assert (run["arm"], run["revision"]) == ("candidate", "candidate")
     assert run["steps"][0]["fallback"] == {"strategy": "StableVersion", "reason": "Fault", "forced": False}
     assert observation["candidate"]["fallbacks"] == {"agent": 1.0}
+    # Another request, perhaps to the same address: never under the key of the one that failed.
+    keys = [server.calls[0].headers["idempotency-key"] for server in (new, old)]
+    assert keys == [f"{run['run_id']}:agent:candidate", f"{run['run_id']}:agent:candidate:agent@1"]
 
 
 async def test_a_candidate_that_fails_is_not_saved_silently_by_stable() -> None:

@@ -106,6 +106,9 @@ class App:
             case ["v1", "runs", run_id, "outcome"]:
                 if method != "POST":
                     return _not_allowed(method, "POST, OPTIONS")
+                refused = _read_headers(scope["headers"], Incoming(b""))
+                if refused is not None:
+                    return refused
                 return read_outcome(run_id, await self._body(scope["headers"], receive), self.service)
             case ["v1", "workflows", name, "runs"]:
                 return self._unknown("default", name)
@@ -177,7 +180,7 @@ def _read_headers(headers: Iterable[tuple[bytes, bytes]], incoming: Incoming) ->
         if name == b"traceparent":
             incoming.traceparent = value.decode("latin-1")
         elif name == b"sluicegate-deadline-ms":
-            if not (value.isdigit() and 0 < int(value[:12]) <= _MAX_DEADLINE_MS):
+            if not (value.isdigit() and len(value) <= 12 and 0 < int(value) <= _MAX_DEADLINE_MS):
                 return problem(
                     400, f"sluicegate-deadline-ms must be whole milliseconds, 1 to {_MAX_DEADLINE_MS}"
                 )

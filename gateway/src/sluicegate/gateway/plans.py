@@ -60,8 +60,9 @@ class PlanBook:
             try:
                 by_key[key] = _live(plan, partial(_program, key, programs, fresh))
                 served[key] = plan.version
-            except (Refused, ValidationError) as error:
-                broken.append(Broken(key, plan.version, str(error)))
+            except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served
+                reason = str(error) if isinstance(error, Refused | ValidationError) else repr(error)
+                broken.append(Broken(key, plan.version, reason))
                 if key in old:
                     by_key[key] = old[key]
                     _keep(key, old[key], fresh)

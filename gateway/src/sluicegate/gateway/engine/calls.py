@@ -112,12 +112,12 @@ async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[C
         trial.wait = error.retry_after if error.retry_after is not None else trial.wait
     except BaseException:  # cancelled: the breaker's probe must not stay taken
         if call.breaker is not None:
-            call.breaker.release()
+            call.breaker.release(begun=begun)
         raise
     ended = state.kernel.monotonic()
     result = trial.result
     if call.breaker is not None:
-        _tell(call.breaker, trial, ended, is_hasty=seconds * 2 < own)
+        _tell(call.breaker, trial, begun, ended, is_hasty=seconds * 2 < own)
     state.spent += ended - begun
     wall = (ended - begun) * 1000.0
     queued = trial.queue_ms
@@ -148,7 +148,7 @@ class _Trial:
     wait: float = 0.0
 
 
-def _tell(breaker: Breaker, trial: _Trial, now: float, *, is_hasty: bool) -> None:
+def _tell(breaker: Breaker, trial: _Trial, begun: float, now: float, *, is_hasty: bool) -> None:
     """What the attempt says of the destination's health.
 
     Nothing, when it was never reached, or when a caller in haste left it less than half of its usual time: otherwise
@@ -156,15 +156,15 @@ def _tell(breaker: Breaker, trial: _Trial, now: float, *, is_hasty: bool) -> Non
     """
     failure = trial.result.failure
     if failure in BREAKING and not (is_hasty and failure is Failure.TIMEOUT):
-        breaker.record(failed=True, now=now)
+        breaker.record(failed=True, begun=begun, now=now)
     elif trial.status is not None:
-        breaker.record(failed=False, now=now)
+        breaker.record(failed=False, begun=begun, now=now)
     else:
-        breaker.release()
+        breaker.release(begun=begun)
 
 
 async def _send(call: _Call, trial: _Trial, number: int, seconds: float, left: float) -> None:
-    state = call.state
+    state, component = call.state, call.component
     context = CallContext(
         run_id=state.run_id,
         step=call.step.name,
@@ -174,6 +174,7 @@ async def _send(call: _Call, trial: _Trial, number: int, seconds: float, left: f
         stage=state.stage,
         dry_run=state.mirrored,
         traceparent=state.traceparent,
+        stand_in=None if component is call.step.component else f"{component.name}@{component.version}",
     )
     url, headers, body = call.protocol.request(context, call.inputs)
     http = await state.kernel.client.post(url, headers, body, seconds)

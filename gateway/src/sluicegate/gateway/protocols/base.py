@@ -30,11 +30,13 @@ class CallContext:
     stage: str | None
     dry_run: bool  # a mirrored arm: nothing outside may change
     traceparent: str
+    stand_in: str | None = None  # name@version when it is not the step's own component
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of a step in one arm."""
-        return f"{self.run_id}:{self.step}:{self.arm.value}"
+        """The same for every attempt of a step in one arm; a stand-in may be at the same address, so it has its own."""
+        key = f"{self.run_id}:{self.step}:{self.arm.value}"
+        return key if self.stand_in is None else f"{key}:{self.stand_in}"
 
 
 class Request(NamedTuple):

@@ -17,7 +17,7 @@ REQUEST_FIELDS = {
     "run_id": "The run, the same for all arms and steps.",
     "step_id": "Name of the step.",
     "attempt": "1, or higher when it is tried again.",
-    "idempotency_key": "The same for every attempt of a step in one arm.",
+    "idempotency_key": "The same for every attempt of a step in one arm; a stand-in has its own.",
     "deadline_ms": "Milliseconds that are left of the run's time.",
     "stage": "`canary`, `shadow`, `controlled` or `full` when the run is part of a rollout, else null.",
     "dry_run": "True in a mirrored arm: nothing outside may change.",

@@ -4,6 +4,7 @@ Closed ── failure rate over the window ──► Open ── open_seconds �
                                              ▲                         └──── probe failed ────► Open
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,7 +30,7 @@ class Breaker:
     min_calls: int
     open_seconds: float
     state: BreakerState = BreakerState.CLOSED
-    opened_at: float = 0.0
+    opened_at: float = -math.inf
     probing: bool = False
     window_at: float | None = None
     calls: int = 0
@@ -48,9 +49,9 @@ class Breaker:
             return True
         return self.state is BreakerState.CLOSED
 
-    def record(self, *, failed: bool, now: float) -> None:
-        """A call ended. Late answers of calls made before it opened change nothing while it is open."""
-        if self.state is BreakerState.OPEN:
+    def record(self, *, failed: bool, begun: float, now: float) -> None:
+        """A call that was allowed at `begun` ended. A call made before it opened tells nothing any more."""
+        if begun <= self.opened_at:
             return
         if self.state is BreakerState.HALF_OPEN:
             self._reset(now)
@@ -65,9 +66,10 @@ class Breaker:
             self._reset(now)
             self._open(now)
 
-    def release(self) -> None:
-        """The call was cancelled and tells nothing."""
-        self.probing = False
+    def release(self, *, begun: float) -> None:
+        """The call that was allowed at `begun` was cancelled and tells nothing."""
+        if begun > self.opened_at:
+            self.probing = False
 
     def _open(self, now: float) -> None:
         self.state, self.opened_at = BreakerState.OPEN, now
