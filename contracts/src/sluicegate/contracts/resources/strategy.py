@@ -78,7 +78,7 @@ class MirrorLimits(Model):
     """What mirrors may use; beyond it they are dropped, counted, and in the end NoData."""
 
     max_concurrency: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 32
-    """Mirrored arms at a time, per gateway worker."""
+    """Mirrored runs at a time, per gateway worker; the copies of one run go one after the other."""
     max_seconds_per_minute: Annotated[int, Field(strict=True, ge=1)] | None = None
     """Time of components that mirrors may use, per worker."""
     max_cost_per_hour: Number | None = None
