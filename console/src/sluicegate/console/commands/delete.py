@@ -41,7 +41,7 @@ def delete(  # noqa: PLR0913 - one parameter per option
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Until it is gone, at most 30 s.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted.")] = False,
 ) -> None:
-    """Delete objects. A workflow takes its revisions and rollouts with it; recorded runs stay."""
+    """Delete objects. A workflow takes its revisions, rollouts and their decisions with it; recorded runs stay."""
     for plural, namespace, found in _wanted(session, kind, name, filename):
         try:
             gone = session.client.delete(plural, namespace, found, dry_run=dry_run)
