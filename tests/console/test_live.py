@@ -110,7 +110,7 @@ def test_every_verdict_has_a_mark_and_a_style() -> None:
 
 def test_text_of_objects_is_never_read_as_markup() -> None:
     rollout = objects.rollout(
-        message="[bold]kept[/bold]", gates=[objects.gate("a", "WorkflowReward", "Wait", message="[x]")]
+        holdReason="[bold]kept[/bold]", gates=[objects.gate("a", "WorkflowReward", "Wait", message="[x]")]
     )
     shown = text_of(rollout, objects.running_workflow())
     assert "[bold]kept[/bold]" in shown
@@ -252,3 +252,42 @@ def test_timeout_exits_8_and_a_healthy_workflow_0(server: ApiServer, cli: Cli) -
     assert cli("rollout", "status", "support-bot").code == 0
     server.put(objects.with_status(objects.workflow("calm"), observedGeneration=1, phase="Healthy"))
     assert cli("rollout", "status", "calm", "-w").code == 0
+
+
+def test_a_small_terminal_sees_the_whole_view() -> None:
+    """80 columns and 24 lines hold six gates, the stages, and the last events."""
+    gates = [objects.gate(f"gate-{n}", "WorkflowP95Latency", "Wait", message="long " * 20) for n in range(6)]
+    events = [{"reason": "StageEntered", "message": "many words " * 9, "lastAt": None} for _ in range(5)]
+    file = StringIO()
+    assert live.is_cramped((80, 24))
+    assert live.is_cramped((200, 24))
+    assert not live.is_cramped((120, 40))
+    view = live.render(
+        objects.rollout(gates=gates), objects.running_workflow(), events, now=NOW, compact=True
+    )
+    Console(file=file, width=80, color_system=None).print(view)
+    lines = file.getvalue().splitlines()
+    assert len(lines) < 24
+    assert sum("gate-" in line for line in lines) == len(gates)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "verdict", "conditions", "words"),
+    [
+        (
+            "what it still needs",
+            "Pass",
+            {"EvidenceSufficient": "3 s of 10 s"},
+            "every gate passes; 3 s of 10 s",
+        ),
+        ("who is waited for", "Wait", {"AwaitingApproval": "0 of 1 approvals"}, "0 of 1 approvals"),
+        ("why it stands", "Wait", {"Stalled": "the same endpoint as before"}, "the same endpoint as before"),
+    ],
+)
+def test_in_a_stage_the_view_says(sentence: str, verdict: str, conditions: Json, words: str) -> None:
+    said = [objects.condition(name, "True", "Some", text) for name, text in conditions.items()]
+    gates = [objects.gate("success", "WorkflowSuccessRate", verdict)]
+    rollout = objects.rollout(gates=gates, conditions=said, message="Pass: of the stage before")
+    shown = text_of(rollout, objects.running_workflow())
+    assert words in shown, sentence
+    assert "of the stage before" not in shown

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.console import exits
 from sluicegate.console.client import ROLLOUTS, Client, Object
-from sluicegate.console.figures import need, share
+from sluicegate.console.figures import need, traffic
 from sluicegate.console.output import NONE, age, moment, span
 
 _ORDER = {verdict: rank for rank, verdict in enumerate(("Fail", "Error", "Inconclusive", "Wait", "Pass"))}
@@ -141,6 +141,14 @@ def _stable(row: Row) -> Any:
     return row.rollout["spec"]["candidate" if won else "stable"]["version"]
 
 
+def _traffic(row: Row, fraction: Any) -> Any:
+    """What the candidate gets while there is one."""
+    stage = row.status.get("stage")
+    if stage is None or stage == "Stable" or row.status.get("outcome"):
+        return None
+    return traffic(fraction, stage)
+
+
 def _next(row: Row) -> Any:
     at = moment(row.passage.get("nextEvaluationAt"))
     return span((at - row.now).total_seconds()) if at else None
@@ -176,7 +184,7 @@ _KINDS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
             ("Phase", lambda row: row.status.get("phase", "Pending")),
             ("Stage", lambda row: row.status.get("stage")),
             ("Candidate", _candidate),
-            ("Traffic", lambda row: share(row.status.get("traffic"))),
+            ("Traffic", lambda row: _traffic(row, row.status.get("traffic"))),
             _GATE,
             ("Ready", lambda row: _condition(row, "Ready").get("status", "Unknown")),
         ),
@@ -188,7 +196,7 @@ _KINDS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
             ("Phase", lambda row: row.status.get("phase", "Pending")),
             ("Stage", lambda row: row.status.get("stage")),
             ("Candidate", lambda row: row.spec["candidate"]["version"]),
-            ("Traffic", lambda row: share(row.status.get("share"))),
+            ("Traffic", lambda row: _traffic(row, row.status.get("share"))),
             _GATE,
             ("Outcome", lambda row: row.status.get("outcome")),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.console import output
 from sluicegate.console.client import Object
-from sluicegate.console.figures import gate_number, need, share, significant
+from sluicegate.console.figures import gate_number, need, share, significant, traffic
 from sluicegate.console.output import NONE, age
 
 _INDENT = "  "
@@ -68,7 +68,7 @@ def _workflow(item: Object, related: Related, now: datetime) -> list[str]:
             Stage=status.get("stage"),
             Stable=status.get("stableRevision"),
             Candidate=status.get("candidateRevision"),
-            Traffic=share(status.get("traffic")),
+            Traffic=traffic(status.get("traffic"), status.get("stage")),
             Message=status.get("message"),
         ),
         _section(
@@ -96,7 +96,7 @@ def _rollout(item: Object, related: Related, now: datetime) -> list[str]:
             Outcome=output.word(status.get("outcome") or ""),
             Stage=status.get("stage"),
             Attempt=status.get("attempt"),
-            Share=share(status.get("share")),
+            Share=traffic(status.get("share"), status.get("stage")),
             Samples=need(status.get("samples", 0), status.get("needed")),
             Started=_when(status.get("startedAt"), now),
             StageStarted=_when(status.get("stageStartedAt"), now),

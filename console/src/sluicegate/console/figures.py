@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sluicegate.console.output import NONE
-from sluicegate.contracts.stages import Signal
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal
 
 _PLAIN = frozenset({Signal.REWARD, Signal.SHAPLEY_VARIANCE, Signal.DRIFT})
 
@@ -15,6 +15,12 @@ def share(fraction: Mapping[str, Any] | None) -> str:
     if not fraction:
         return NONE
     return percent(Decimal(int(fraction["numerator"])) / int(fraction.get("denominator", 100)))
+
+
+def traffic(fraction: Mapping[str, Any] | None, stage: str | None) -> str:
+    """The share of a stage: `5 % mirrored`, of which users see nothing, or `20 %` that the candidate answers."""
+    mirrored = stage in {one.value for one in MIRRORED_STAGES} and fraction
+    return f"{share(fraction)} mirrored" if mirrored else share(fraction)
 
 
 def percent(value: float | Decimal) -> str:

@@ -3,7 +3,7 @@
 Used by `rollout status` and by the demo. `render` makes a rich renderable; `line` one line of text for logs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sluicegate.console import exits, output
 from sluicegate.console.client import Client, Object
-from sluicegate.console.figures import gate_number, need, share
+from sluicegate.console.figures import gate_number, need, share, traffic
 from sluicegate.console.output import age, span
 from sluicegate.console.targets import find
 from sluicegate.console.waiting import ticks
@@ -33,6 +33,8 @@ MODES = {
     Stage.FULL: "of users",
 }
 EVENTS_SHOWN = 5
+ROOMY = (100, 30)
+"""Columns and lines of a terminal from which findings are spelt out; below, the numbers and the marks say it."""
 POLL_SECONDS = 0.5
 
 
@@ -55,19 +57,29 @@ class Ended:
 
 
 def render(
-    rollout: Object | None, workflow: Object, events: Sequence[Object] = (), *, now: datetime | None = None
+    rollout: Object | None,
+    workflow: Object,
+    events: Sequence[Object] = (),
+    *,
+    now: datetime | None = None,
+    compact: bool = False,
 ) -> RenderableType:
-    """The whole view: head, stages, gates, events. `now` is for times in the stage; absent: not shown."""
+    """The whole view: head, stages, gates, events. now: for times in the stage; absent: not shown. compact: in few lines."""
     parts: list[RenderableType] = [_head(rollout, workflow)]
     if rollout is not None:
         parts += [_stages(rollout), _facts(rollout, now)]
         if _status(rollout).get("gates"):
-            parts += ["", _gates(_status(rollout)["gates"])]
+            parts += ["", _gates(_status(rollout)["gates"], compact=compact)]
     if message := _message(rollout, workflow):
         parts += ["", Text(message, style="bold")]
     if events:
-        parts += ["", _events(events, now)]
+        parts += ["", _events(events, now, compact=compact)]
     return Panel(Group(*parts), title=Text(_name(workflow)), title_align="left", expand=True, padding=(0, 1))
+
+
+def is_cramped(size: tuple[int, int]) -> bool:
+    """Whether a terminal of so many columns and lines gets the compact view."""
+    return any(has < wants for has, wants in zip(size, ROOMY, strict=True))
 
 
 def line(rollout: Object | None, workflow: Object) -> str:
@@ -76,14 +88,13 @@ def line(rollout: Object | None, workflow: Object) -> str:
         return f"{_name(workflow)} {workflow.get('status', {}).get('phase', 'Pending')}"
     status = _status(rollout)
     where = status.get("stage") or status.get("state", State.PENDING)
+    state = status.get("outcome") or status.get("state", "")
     flags = "".join(f" {flag}" for flag in ("paused", "held") if status.get(flag))
     gates = " ".join(f"{gate['name']}={gate['verdict']}" for gate in status.get("gates", ()))
-    state = status.get("outcome") or status.get("state", "")
     parts = [
         _name(workflow),
         f"{where}#{status.get('attempt', 1)}{flags}",
-        share(status.get("share")),
-        state,
+        traffic(status.get("share"), status.get("stage")) if state == where else state,
         gates,
     ]
     return "  ".join(part for part in parts if part and part != "-")
@@ -131,8 +142,16 @@ def watch(client: Client, namespace: str, workflow: str, *, timeout: float | Non
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
         def show(snapshot: Snapshot) -> None:
-            view = render(snapshot.rollout, snapshot.workflow, snapshot.events, now=system.now())
-            live.update(view, refresh=True)
+            live.update(
+                render(
+                    snapshot.rollout,
+                    snapshot.workflow,
+                    snapshot.events,
+                    now=system.now(),
+                    compact=is_cramped((console.width, console.height)),
+                ),
+                refresh=True,
+            )
 
         return follow(client, namespace, workflow, show=show, timeout=timeout)
 
@@ -188,10 +207,28 @@ def _name(workflow: Object) -> str:
 
 
 def _message(rollout: Object | None, workflow: Object) -> str:
+    """Why it stands, what it still needs, or how it ended; what began a stage is among the events."""
     if rollout is None:
         return str((workflow.get("status") or {}).get("message", ""))
     status = _status(rollout)
-    return str(status.get("holdReason") or status.get("message") or "")
+    if status.get("state") == State.DONE:
+        return str(status.get("message") or "")
+    said = {one["type"]: one for one in status.get("conditions", ())}
+    if (stalled := said.get("Stalled", {})).get("status") == "True" and stalled.get("message"):
+        return str(stalled["message"])
+    return str(status.get("holdReason") or _needs(status, said))
+
+
+def _needs(status: Object, said: Mapping[str, Object]) -> str:
+    """`every gate passes; 0 of 1 approvals`, or that people will have to act; empty when only gates are open."""
+    passed = status.get("gates") and all(
+        gate["verdict"] == "Pass" for gate in status["gates"] if gate.get("required", True)
+    )
+    if passed:
+        lacking = said.get("EvidenceSufficient", {}).get("message")
+        return f"every gate passes; {lacking}" if lacking else ""
+    people = [said[name] for name in ("AwaitingApproval", "AwaitingReview") if name in said]
+    return "; ".join(dict.fromkeys(one["message"] for one in people if one["status"] == "True"))
 
 
 def _head(rollout: Object | None, workflow: Object) -> Text:
@@ -268,8 +305,8 @@ def _bar(have: int, wanted: int | None, width: int = 12) -> Text:
     return Text.assemble(("━" * full, "cyan"), ("╌" * (width - full), "dim"), f" {need(have, wanted)}")
 
 
-def _gates(gates: Sequence[Object]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+def _gates(gates: Sequence[Object], *, compact: bool) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=not compact)
     for head, right in (
         ("", False),
         ("gate", False),
@@ -278,7 +315,8 @@ def _gates(gates: Sequence[Object]) -> Table:
         ("have/need", False),
     ):
         table.add_column(head, justify="right" if right else "left", no_wrap=True)
-    table.add_column("finding", ratio=1, overflow="fold")
+    if not compact:
+        table.add_column("finding", ratio=1, overflow="fold")
     for gate in gates:
         style = STYLES.get(gate["verdict"], "")
         name = gate["name"] + (f" ({gate['component']})" if gate.get("component") else "")
@@ -288,7 +326,7 @@ def _gates(gates: Sequence[Object]) -> Table:
             gate_number(gate, "candidate"),
             gate_number(gate, "stable"),
             _bar(gate.get("have", 0), gate.get("need"), 8),
-            Text(_finding(gate), style=style if gate["verdict"] == "Fail" else ""),
+            *(() if compact else (Text(_finding(gate), style=style if gate["verdict"] == "Fail" else ""),)),
         )
     return table
 
@@ -299,9 +337,12 @@ def _finding(gate: Object) -> str:
     return message if gate["verdict"] == "Fail" else message.rpartition(": ")[2]
 
 
-def _events(events: Sequence[Object], now: datetime | None) -> Table:
+def _events(events: Sequence[Object], now: datetime | None, *, compact: bool) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for event in reversed(events[:EVENTS_SHOWN]):
+    for _ in range(2):
+        table.add_column(no_wrap=True)
+    table.add_column(no_wrap=compact, overflow="ellipsis" if compact else "fold")
+    for event in reversed(events[: EVENTS_SHOWN - 2 * compact]):
         when = age(event.get("lastAt"), now) + " ago" if now is not None else ""
         style = "yellow" if event.get("type") == "Warning" else "dim"
         count = f" (×{event['count']})" if event.get("count", 1) > 1 else ""
