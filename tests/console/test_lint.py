@@ -61,6 +61,7 @@ def test_lint_as_json_holds_problems_and_estimates(cli: Cli, tmp_path: Path) -> 
     assert [one["ok"] for one in good] == [True]
     assert [stage["stage"] for stage in good[0]["stages"]] == ["Canary", "Shadow", "Controlled", "Full"]
     assert good[0]["stages"][0]["gates"][0].keys() >= {"abortAlpha", "promoteAlpha", "needed"}
+    assert yaml.safe_load(cli("lint", "-f", str(tmp_path / "w.yaml"), "-o", "yaml").out)["items"] == good
     bad = cli("lint", "-f", write(tmp_path / "w.yaml", version=7), "-o", "json")
     (one,) = json.loads(bad.out)["items"]
     assert (bad.code, one["ok"], one["problems"][0]["path"]) == (2, False, "spec.version")

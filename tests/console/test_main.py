@@ -54,6 +54,18 @@ def test_help_lists_every_command_and_no_alias(cli: Cli) -> None:
     assert "promote" not in cli("rollout", "--help").out
 
 
+@pytest.mark.parametrize("group", ["", "rollout", "run"])
+def test_no_command_at_all_shows_the_help_and_no_error(cli: Cli, group: str) -> None:
+    said = cli(*group.split())
+    assert "Usage: " in said.out
+    assert (said.code, said.err) == (exits.REFUSED, "")
+
+
+def test_a_file_without_f_and_a_version_with_dashes_are_understood(cli: Cli) -> None:
+    assert "Did you mean -f flow.yaml?" in cli("apply", "flow.yaml").err
+    assert cli("--version").out.startswith("sluicegate ")
+
+
 def test_every_command_has_a_sentence_and_every_option_says_something() -> None:
     def walk(command: object, path: str) -> None:
         for name, child in getattr(command, "commands", {}).items():

@@ -21,10 +21,21 @@ app = typer.Typer(
 )
 
 
+def _version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        output.echo(f"sluicegate {version('sluicegate')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _globals(
     debug: Annotated[  # `run` has acted on it already
         bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="SLUICEGATE_DEBUG")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version of this program.", callback=_version)
     ] = False,
 ) -> None:
     """Options of every command."""
@@ -50,11 +61,11 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        return report(error)
+        return report(error, words)
 
 
-def report(error: Exception) -> int:
-    """Say an error the way people can use it; the exit code that belongs to it."""
+def report(error: Exception, words: Sequence[str] = ()) -> int:
+    """Say an error the way people can use it; the exit code that belongs to it. words: of the command line."""
     if isinstance(error, Refused):
         _say_problems(error)
         return error.exit_code
@@ -63,7 +74,9 @@ def report(error: Exception) -> int:
         return error.exit_code
     if hasattr(error, "format_message"):  # the command line itself is wrong
         context = getattr(error, "ctx", None)
-        output.note(f"error: {error.format_message()}")
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
+            return exits.REFUSED
+        output.note(f"error: {error.format_message()}{_file_hint(error, words)}")
         if context is not None:
             output.note(f"See `{context.command_path} --help`.")
         return exits.REFUSED
@@ -82,6 +95,13 @@ def _say_problems(error: Refused) -> None:
     output.note(f"error: {output.plural(len(error.problems), 'problem')}; nothing was changed")
     for problem in error.problems:
         output.note(f"  {problem}")
+
+
+def _file_hint(error: Exception, words: Sequence[str]) -> str:
+    """`apply workflow.yaml` means `apply -f workflow.yaml`."""
+    missing = getattr(getattr(error, "param", None), "name", "") == "filename"
+    files = [word for word in words[1:] if word.endswith((".yaml", ".yml", ".json"))]
+    return f" Did you mean -f {files[0]}?" if missing and files else ""
 
 
 def _take(words: list[str], flag: str) -> bool:

@@ -194,10 +194,12 @@ def diff_line(line: str) -> str:
 
 
 def camel(value: Any) -> Any:
-    """Keys in camelCase, as in every other JSON of ours."""
+    """Keys in camelCase, as in every other JSON of ours; words of an enumeration as plain text, which YAML needs."""
     if isinstance(value, dict):
         return {_camel_word(key): camel(item) for key, item in value.items()}
-    return [camel(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [camel(item) for item in value]
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def _camel_word(key: str) -> str:
