@@ -102,6 +102,22 @@ def test_a_bad_entry_goes_to_the_dead_letters(
     writer.close()
 
 
+def test_what_no_writer_made_holds_up_nobody(
+    ingester: Ingester, store: LineageStore, directory: Path
+) -> None:
+    directory.mkdir()
+    (directory / "a-folder-000000.spool").mkdir()
+    (directory / "a-link-000000.spool").symlink_to("/dev/zero")
+    (directory / "a-hole-000000.spool").write_bytes(b"\0" * 100_000)
+    (directory / "a-noise-000000.spool").write_bytes(bytes(range(256)) * 400)
+    writer = SpoolWriter(directory, "w0")
+    writer.append(obs(1))
+    progress = [ingester.step(at(seconds)) for seconds in range(5, 9)]
+    assert units(store) == [1]
+    assert progress[-1].lag_bytes == 0
+    writer.close()
+
+
 def test_a_restart_goes_on_where_the_last_commit_ended(directory: Path, store: LineageStore) -> None:
     told: list[str] = []
 

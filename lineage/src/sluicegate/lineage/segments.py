@@ -90,7 +90,8 @@ class Segment:
 def discover(directory: Path, known: dict[str, Segment], positions: dict[str, int]) -> None:
     """Open segments that `known` lacks; positions: where to begin."""
     try:
-        names = {entry.name for entry in os.scandir(directory) if entry.name.endswith(SUFFIX)}
+        with os.scandir(directory) as entries:
+            names = {entry.name for entry in entries if _is_segment(entry)}
     except FileNotFoundError:
         return
     for name in sorted(names - known.keys()):
@@ -98,6 +99,11 @@ def discover(directory: Path, known: dict[str, Segment], positions: dict[str, in
             known[name] = Segment(directory / name, positions.get(name, 0))
         except FileNotFoundError:
             continue
+
+
+def _is_segment(entry: os.DirEntry[str]) -> bool:
+    """A folder or link of that name is not a writer's, and must not hold up the others."""
+    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
 
 
 def in_turn(segments: dict[str, Segment]) -> list[list[Segment]]:
