@@ -70,3 +70,22 @@ def test_wider_margins_and_better_rates_need_fewer_units() -> None:
 def test_a_stage_that_cannot_be_decided_in_time_is_a_warning() -> None:
     spec = workflow_spec("2.0.0", stages=[{"name": "Canary", "minRuns": 1, "maxDurationSeconds": 60}])
     assert any("Canary" in warning and "inconclusive" in warning for warning in lint.warnings(spec))
+
+
+def test_what_this_version_does_not_follow_is_a_warning() -> None:
+    spec = workflow_spec(
+        "2.0.0", stages=[{"name": "Shadow", "ablationShare": {"numerator": 1, "denominator": 2}}]
+    )
+    extra = {
+        "businessFallback": {"ruleSet": "rules"},
+        "retraining": [{"component": "agent", "when": {}, "backend": {}}],
+        "contract": {"sla": {"maxAmplification": 4}},
+    }
+    told = lint.warnings(type(spec).model_validate(spec.to_json() | extra))
+    assert [text.split(" ")[0] for text in told[:4]] == [
+        "spec.businessFallback",
+        "spec.retraining",
+        "spec.contract.sla.maxAmplification",
+        "spec.rollout.stages[0].ablationShare",
+    ]
+    assert not any("nothing follows it" in text for text in lint.warnings(spec)[1:])

@@ -140,6 +140,7 @@ def warnings(spec: WorkflowSpec) -> tuple[str, ...]:
 
 
 def _warnings(spec: WorkflowSpec) -> Iterator[str]:
+    yield from (f"{path} is kept, and nothing follows it in this version" for path in _unused(spec))
     if spec.expected_runs_per_hour is None:
         yield "spec.expectedRunsPerHour is not set: how long the stages take is not known before they run"
     for stage in estimates(spec):
@@ -152,6 +153,19 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
                 f"{phrases.duration(stage.seconds)} at the declared traffic, the deadline is "
                 f"{phrases.duration(stage.max_duration_seconds)}: it would end inconclusive"
             )
+
+
+def _unused(spec: WorkflowSpec) -> Iterator[str]:
+    """Fields that the schema has for later versions."""
+    if spec.business_fallback is not None:
+        yield "spec.businessFallback"
+    if spec.retraining:
+        yield "spec.retraining"
+    if spec.contract.sla.max_amplification is not None:
+        yield "spec.contract.sla.maxAmplification"
+    for number, stage in enumerate(spec.rollout.stages):
+        if stage.ablation_share is not None:
+            yield f"spec.rollout.stages[{number}].ablationShare"
 
 
 def estimates(spec: WorkflowSpec) -> tuple[StageEstimate, ...]:
