@@ -46,3 +46,20 @@ def test_up_with_a_file_serves_it_and_stops_on_request(state: Path, cli: Cli, tm
             assert process.wait(SECONDS) == 0, log.read_text()
     assert "agentworkflow/my-bot created" in log.read_text()
     assert cli("get", "awf").code == 6
+
+
+def test_what_a_killed_demo_started_ends_with_it(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    starter = (
+        "import sys, time; from pathlib import Path; from sluicegate.console.demo_processes import Children\n"
+        "with Children(Path(sys.argv[1], 'logs')) as children:\n"
+        "    children.up(Path(sys.argv[1])); print(*(process.pid for _, process in children.running), flush=True)\n"
+        "    time.sleep(600)"
+    )
+    command = [sys.executable, "-c", starter, str(state)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        up = int(process.stdout.readline())
+        process.kill()
+    assert until(lambda: not Path(f"/proc/{up}").exists() or None, SECONDS)
+    assert not list((state / "workers").glob("*.json")), "it stopped in order, its worker first"

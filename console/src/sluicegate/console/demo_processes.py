@@ -57,9 +57,9 @@ class Children:
     def up(self, state_dir: Path, *options: str) -> Client:
         """Start `sluicegate up` on free ports and wait until it and its gateway answer."""
         command = ["-m", "sluicegate.console.main", "up", "--quiet", "--port", "0", "--metrics-port", "0"]
-        process = self._start(
-            "up", [*command, "--state-dir", str(state_dir), *options], stdin=subprocess.DEVNULL
-        )
+        # The pipe ends with us, also when we are killed: then nothing that we started goes on.
+        command += ["--stop-with-stdin", "--state-dir", str(state_dir), *options]
+        process = self._start("up", command, stdin=subprocess.PIPE)
         client = Client(state_dir)
 
         def is_ready() -> bool:

@@ -16,5 +16,6 @@ class LocalConfig:
     metrics_port: int = 9464
     workers: int = 1
     quiet: bool = False  # no progress lines on a terminal
+    stop_with_stdin: bool = False  # standard input is a pipe of whoever started us: its end asks us to stop
     stop_seconds: float = 15.0  # runs in flight get this long after SIGTERM
     start_seconds: float = 60.0  # the gateway must listen by then

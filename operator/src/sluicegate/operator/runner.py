@@ -21,6 +21,7 @@ from sluicegate.contracts.errors import SluicegateError, Unavailable
 from sluicegate.operator.config import LocalConfig
 from sluicegate.operator.state_dir import StateDir
 
+_STDIN = 0
 log = structlog.get_logger(__name__)
 
 
@@ -77,15 +78,24 @@ async def _until_signal(config: LocalConfig) -> None:
     runner = LocalRunner(config)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, _asked, runner, number)
+        loop.add_signal_handler(number, _asked, runner, signal.Signals(number).name)
+    if config.stop_with_stdin:
+        loop.add_reader(_STDIN, _heard, runner)
     log.info("up_starts", pid=os.getpid(), state=str(runner.state.root))
     await runner.serve()
     log.info("up_stopped")
 
 
-def _asked(runner: LocalRunner, number: int) -> None:
-    log.info("up_stops", signal=signal.Signals(number).name)
+def _asked(runner: LocalRunner, why: str) -> None:
+    log.info("up_stops", signal=why)
     runner.stop()
+
+
+def _heard(runner: LocalRunner) -> None:
+    """Words on standard input mean nothing, its end does."""
+    if not os.read(_STDIN, 4096):
+        asyncio.get_running_loop().remove_reader(_STDIN)
+        _asked(runner, "end of input")
 
 
 def _told(error: BaseException) -> int:

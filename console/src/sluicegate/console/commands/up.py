@@ -34,6 +34,9 @@ def up(  # noqa: PLR0913 - one parameter per option
         int, typer.Option(min=0, max=65535, help="Port of /metrics; 0: any free one.")
     ] = 9464,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    stop_with_stdin: Annotated[
+        bool, typer.Option("--stop-with-stdin", hidden=True, help="Stop when standard input, a pipe, ends.")
+    ] = False,
     state_dir: StateDir = None,
 ) -> int:
     """Run Sluicegate on this machine: API, control loop, gateway and metrics. Ctrl-C stops it; state is kept."""
@@ -54,6 +57,7 @@ def up(  # noqa: PLR0913 - one parameter per option
             metrics_port=metrics_port,
             workers=workers,
             quiet=quiet,
+            stop_with_stdin=stop_with_stdin,
         )
     )
 
