@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from sluicegate.gateway.patience import HEAD_BYTES, PatientProtocol, swept
+from sluicegate.gateway.aside import aside
+from sluicegate.gateway.patience import HEAD_BYTES, PatientProtocol, sweep
 
 PATIENCE = 0.3
 WHOLE = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nok"
@@ -29,7 +30,7 @@ async def port() -> AsyncIterator[int]:
     server.config.load()
     server.lifespan = config.lifespan_class(config)
     await server.startup()
-    async with swept(server.server_state.connections, PATIENCE):
+    async with aside(sweep(server.server_state.connections, PATIENCE)):
         yield server.servers[0].sockets[0].getsockname()[1]
     await server.shutdown()
 

@@ -1,14 +1,18 @@
 """The book of plans in force: compiled once, replaced at once, never worse than before."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from sluicegate.contracts.adapters import system
 from sluicegate.contracts.routes import RevisionBody, TrafficMode
 from sluicegate.gateway.engine import program
 from sluicegate.gateway.engine.program import Program
-from sluicegate.gateway.plan_table import WorkflowKey
+from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.worker import PlanWatch
+from sluicegate.lineage.spool import SpoolWriter
 from tests.gateway.components import component, revision, rolling, spec_of, stable_plan
 
 KEY = WorkflowKey("default", "bot")
@@ -86,3 +90,35 @@ def test_only_the_default_namespace_has_the_short_path() -> None:
         "/v1/namespaces/default/workflows/bot/runs",
         "/v1/namespaces/shop/workflows/bot/runs",
     }
+
+
+class Odd(PlanTable):
+    """A table with a bug, as long as it is switched on."""
+
+    is_on = False
+
+    def generation(self) -> int:
+        if self.is_on:
+            raise ZeroDivisionError("a bug")
+        return super().generation()
+
+
+def test_a_bug_in_a_look_at_the_plans_is_told_and_ends_nothing(tmp_path: Path) -> None:
+    table, spool = Odd(tmp_path / "plans.db"), SpoolWriter(tmp_path / "spool", "w0")
+    watch = PlanWatch(table=table, book=PlanBook(), worker="w0", spool=spool)
+    table.write(stable_plan(ONE))
+    watch.look(system.now())
+    table.is_on = True
+    watch.look(system.now())
+    assert (watch.readiness()[0], watch.readiness()[1]["plansUnavailable"]) == (True, "a bug")
+    assert book_versions(watch) == [1]
+    table.is_on = False
+    table.write(stable_plan(TWO, version=2))
+    watch.look(system.now())
+    assert "plansUnavailable" not in watch.readiness()[1]
+    assert book_versions(watch) == [2]
+    table.close()
+
+
+def book_versions(watch: PlanWatch) -> list[int]:
+    return [live.plan.version for live in watch.book.by_key.values()]

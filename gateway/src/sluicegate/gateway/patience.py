@@ -6,8 +6,6 @@ Bodies in the making are the application's business (`App.body_seconds`), idle c
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -59,23 +57,12 @@ class PatientProtocol(HttpToolsProtocol):
         self.waits_since = self.loop.time()
 
 
-@contextlib.asynccontextmanager
-async def swept(connections: set[Any], seconds: float = HEAD_SECONDS) -> AsyncIterator[None]:
-    """Close connections of `connections` whose client kept us waiting for longer than `seconds`."""
-
-    async def sweep() -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            before = loop.time() - seconds
-            for one in list(connections):
-                if one.waits_since is not None and one.waits_since < before:
-                    one.transport.close()
-
-    task = asyncio.create_task(sweep())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+async def sweep(connections: set[Any], seconds: float = HEAD_SECONDS) -> None:
+    """Close connections of `connections` whose client kept us waiting for longer than `seconds`, until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        before = loop.time() - seconds
+        for one in list(connections):
+            if one.waits_since is not None and one.waits_since < before:
+                one.transport.close()

@@ -24,8 +24,9 @@ from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.gateway.adapters.client import make_client
 from sluicegate.gateway.app import App
+from sluicegate.gateway.aside import aside
 from sluicegate.gateway.engine.kernel import Kernel
-from sluicegate.gateway.patience import PatientProtocol, swept
+from sluicegate.gateway.patience import PatientProtocol, sweep
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.gateway.plans import PlanBook
 from sluicegate.gateway.serving import RunService
@@ -79,10 +80,11 @@ class PlanWatch:
             if not self.is_acknowledged or not 0.0 <= age < HEARTBEAT_SECONDS:
                 self.table.acknowledge(self.worker, self.served, now)
                 self.acknowledged_at, self.is_acknowledged = now, True
-        except Unavailable as error:
+        except Exception as error:  # the loop must not end; users are served by the last plans
             if self.trouble is None:
-                log.warning("plans_unavailable", worker=self.worker, error=str(error))
-            self.trouble = str(error)
+                bug = None if isinstance(error, Unavailable) else error
+                log.warning("plans_unavailable", worker=self.worker, error=str(error), exc_info=bug)
+            self.trouble = str(error) or repr(error)
             return
         if self.trouble is not None:
             log.info("plans_available", worker=self.worker)
@@ -189,9 +191,9 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     try:
         async with (
             _announced(config, bound),
-            _watched(watch),
+            aside(_look_on(watch)),
             _stoppable(server, service, config.parent_fd),
-            swept(server.server_state.connections),
+            aside(sweep(server.server_state.connections)),
         ):
             await server.serve(sockets=[bound])
     finally:
@@ -203,22 +205,11 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     return 0
 
 
-@contextlib.asynccontextmanager
-async def _watched(watch: PlanWatch) -> AsyncIterator[None]:
-    """Look at the plans until the body ends."""
-
-    async def look_on() -> None:
-        while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            watch.look(system.now())
-
-    task = asyncio.create_task(look_on())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+async def _look_on(watch: PlanWatch) -> None:
+    """Look at the plans until cancelled."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        watch.look(system.now())
 
 
 @contextlib.asynccontextmanager
