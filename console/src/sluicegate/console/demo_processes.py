@@ -7,17 +7,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, sleep
 from typing import IO
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from sluicegate.console import waiting
 from sluicegate.console.client import Client
 from sluicegate.contracts.errors import Unavailable
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
-POLL_SECONDS = 0.05
 LOG_LINES = 30
 
 
@@ -110,12 +109,7 @@ def runs_url(client: Client, workflow: str) -> str:
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
     """Ask again and again; whether it became true in time."""
-    deadline = monotonic() + seconds
-    while not condition():
-        if monotonic() > deadline:
-            return False
-        sleep(POLL_SECONDS)
-    return True
+    return waiting.until(lambda: condition() or None, seconds) is not None
 
 
 def _answers(client: Client) -> bool:
