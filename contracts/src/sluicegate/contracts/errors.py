@@ -32,7 +32,8 @@ class Problem:
 
     def __str__(self) -> str:
         """One line: where, what, value, allowed, hint."""
-        where = f"{self.source}:{self.line}: " if self.source and self.line else ""
+        line = f":{self.line}" if self.line else ""
+        where = f"{self.source}{line}: " if self.source else ""
         parts = [f"{where}{self.path or '(document)'}: {self.message}"]
         if self.value is not None:
             parts.append(f"got {self.value}")

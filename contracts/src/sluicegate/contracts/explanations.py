@@ -151,7 +151,7 @@ def _wrong_type(path: str, error: ErrorDetails, annotation: Any) -> Problem:
         text = str(value).lower() if isinstance(value, bool) else f"{value}"
         hint = f'quote it: "{text}"'
     elif error["type"] in {"bool_type", "bool_parsing"} and str(value).lower() in {"yes", "on", "no", "off"}:
-        hint = "true" if str(value).lower() in {"yes", "on"} else "false"
+        hint = "write true" if str(value).lower() in {"yes", "on"} else "write false"
     elif error["type"] in {"tuple_type", "list_type"}:
         hint = "begin each item with a dash"
     elif isinstance(value, str) and error["type"] in {"int_type", "bool_type"} and value:
@@ -173,6 +173,8 @@ def _fraction_hint(value: Any) -> str:
     except (InvalidOperation, ValueError, OverflowError):
         return f"write {_FRACTION}"
     denominator = 100 if 100 % exact.denominator == 0 else exact.denominator
+    if not percent and 1 < exact <= 100 and exact.denominator == 1:
+        return f"write {{numerator: {exact}, denominator: 100}}, if {exact} % is meant; a share lies between 0 and 1"
     if not 0 <= exact <= 1 or denominator > 1_000_000_000:
         return f"write {_FRACTION}; a share lies between 0 and 1"
     return f"write {{numerator: {exact.numerator * denominator // exact.denominator}, denominator: {denominator}}}"
