@@ -5,6 +5,7 @@ import math
 import pytest
 
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question
+from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import lint
@@ -70,6 +71,40 @@ def test_wider_margins_and_better_rates_need_fewer_units() -> None:
 def test_a_stage_that_cannot_be_decided_in_time_is_a_warning() -> None:
     spec = workflow_spec("2.0.0", stages=[{"name": "Canary", "minRuns": 1, "maxDurationSeconds": 60}])
     assert any("Canary" in warning and "inconclusive" in warning for warning in lint.warnings(spec))
+
+
+def test_the_share_that_a_warning_names_would_be_in_time() -> None:
+    canary = {"name": "Canary", "minRuns": 1000, "maxDurationSeconds": 86400}
+    slow = workflow_spec("2.0.0", stages=[{**canary, "share": {"numerator": 1}}])
+    slow = slow.model_copy(update={"expected_runs_per_hour": 100})
+    (warning,) = (text for text in lint.warnings(slow) if text.startswith("Canary"))
+    percent = int(warning.partition("numerator: ")[2].partition("}")[0])
+    assert percent > 1
+    for share, is_late in ((percent, False), (percent - 1, True)):
+        spec = workflow_spec("2.0.0", stages=[{**canary, "share": {"numerator": share}}])
+        spec = spec.model_copy(update={"expected_runs_per_hour": 100})
+        assert any(text.startswith("Canary") for text in lint.warnings(spec)) is is_late
+    hopeless = slow.model_copy(update={"expected_runs_per_hour": 1})
+    assert any("raise maxDurationSeconds" in text for text in lint.warnings(hopeless))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "components", "whole", "is_told"),
+    [
+        ("promised by components alone", 100, None, True),
+        ("promised by the workflow as well", 100, 100, False),
+        ("promised by nobody", None, None, False),
+    ],
+)
+def test_a_latency_is_a_warning_when_it_is(
+    sentence: str, components: int | None, whole: int | None, is_told: bool
+) -> None:
+    spec = workflow_spec("2.0.0", **SHORT).to_json()
+    for component in spec["components"]:
+        component["sla"] = {"maxLatencyMs": components} if components else {}
+    spec["contract"]["sla"] = {"maxLatencyMs": whole} if whole else {}
+    told = [text for text in lint.warnings(WorkflowSpec.model_validate(spec)) if "maxLatencyMs" in text]
+    assert bool(told) is is_told, sentence
 
 
 def test_what_this_version_does_not_follow_is_a_warning() -> None:

@@ -147,7 +147,7 @@ def _version_reuse(new: AgentWorkflow, context: AdmissionContext) -> Iterator[Pr
             message=f"is already the version of {other.metadata.name}, which has another body",
             value=new.spec.version,
             allowed="a version that was never used",
-            hint="one version names one body, so that a run can be traced to it",
+            hint="raise it: one version names one body, so that a run can be traced to it",
         )
 
 

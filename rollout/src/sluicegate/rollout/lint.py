@@ -143,6 +143,11 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
     yield from (f"{path} is kept, and nothing follows it in this version" for path in _unused(spec))
     if spec.expected_runs_per_hour is None:
         yield "spec.expectedRunsPerHour is not set: how long the stages take is not known before they run"
+    if spec.contract.sla.max_latency_ms is None and any(one.sla.max_latency_ms for one in spec.components):
+        yield (
+            "spec.contract.sla.maxLatencyMs is not set, and those of components do not stand for it: the latency gates "
+            "call a run slow above 1.25 times stable's first p95"
+        )
     for stage in estimates(spec):
         for gate in stage.gates:
             if gate.required and gate.needed is None:
@@ -151,7 +156,7 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
             yield (
                 f"{stage.stage}: about {stage.needed} units ({stage.binding}) take "
                 f"{phrases.duration(stage.seconds)} at the declared traffic, the deadline is "
-                f"{phrases.duration(stage.max_duration_seconds)}: it would end inconclusive"
+                f"{phrases.duration(stage.max_duration_seconds)}: it would end inconclusive; {_remedy(stage)}"
             )
 
 
@@ -166,6 +171,14 @@ def _unused(spec: WorkflowSpec) -> Iterator[str]:
     for number, stage in enumerate(spec.rollout.stages):
         if stage.ablation_share is not None:
             yield f"spec.rollout.stages[{number}].ablationShare"
+
+
+def _remedy(stage: StageEstimate) -> str:
+    """The share in percent that would be in time, if there is one."""
+    percent = math.ceil(100.0 * stage.share * (stage.seconds or 0.0) / stage.max_duration_seconds)
+    if percent > 100 or stage.stage is Stage.FULL:
+        return "raise maxDurationSeconds or the gate's margin"
+    return f"share: {{numerator: {percent}}} would do"
 
 
 def estimates(spec: WorkflowSpec) -> tuple[StageEstimate, ...]:
