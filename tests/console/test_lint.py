@@ -35,6 +35,14 @@ def test_lint_of_a_good_file_shows_the_cost_of_each_stage_and_the_split_of_the_b
     assert {row[-2] for row in gates} == {"0.05"}
 
 
+def test_lint_tells_little_traffic_what_more_copies_would_save(cli: Cli, tmp_path: Path) -> None:
+    little = cli("lint", "-f", write(tmp_path / "w.yaml", expectedRunsPerHour=100)).out
+    assert "with share: {numerator: 100} in Canary and Shadow" in little
+    assert (
+        "numerator: 100" not in cli("lint", "-f", write(tmp_path / "w.yaml", expectedRunsPerHour=100_000)).out
+    )
+
+
 def test_lint_warns_where_the_time_is_not_known(cli: Cli, tmp_path: Path) -> None:
     said = cli("lint", "-f", write(tmp_path / "w.yaml"))
     assert said.code == 0
@@ -65,6 +73,27 @@ def test_lint_as_json_holds_problems_and_estimates(cli: Cli, tmp_path: Path) -> 
     bad = cli("lint", "-f", write(tmp_path / "w.yaml", version=7), "-o", "json")
     (one,) = json.loads(bad.out)["items"]
     assert (bad.code, one["ok"], one["problems"][0]["path"]) == (2, False, "spec.version")
+
+
+def test_an_empty_file_is_told_with_its_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "nothing.yaml").write_text("")
+    assert (
+        f"{tmp_path / 'nothing.yaml'}: (document): the file is empty" in cli("lint", "-f", str(tmp_path)).err
+    )
+
+
+@pytest.mark.parametrize("protocol", ["Http", "Native", "OpenAI"])
+@pytest.mark.parametrize(("options", "longest"), [([], 30 * 86400.0), (["--trial"], 1800.0)])
+def test_what_init_writes_has_no_problem_and_no_warning(
+    cli: Cli, tmp_path: Path, protocol: str, options: list[str], longest: float
+) -> None:
+    """A trial takes minutes at the traffic that the file declares."""
+    file = str(tmp_path / "w.yaml")
+    assert cli("init", "my-bot", "--protocol", protocol, "-o", file, *options).code == 0
+    said = cli("lint", "-f", file, "-o", "json")
+    (one,) = json.loads(said.out)["items"]
+    assert (said.code, one["problems"], one["warnings"]) == (0, [], [])
+    assert one["seconds"] < longest
 
 
 def recording(path: Path, *rewards: tuple[float, float, float]) -> str:

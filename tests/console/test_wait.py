@@ -31,6 +31,8 @@ PROMOTED = {"state": "Done", "outcome": "Promoted", "stage": "Full"}
         ("a condition of the workflow", {}, "condition=Ready=False", 0),
         ("which is not true", {}, "condition=Ready", 8),
         ("a condition of the rollout", {}, "condition=trafficprogrammed", 0),
+        ("a rollout that goes on may still get there", {}, "condition=TrafficProgrammed=False", 8),
+        ("one that has ended will not", ABORTED, "condition=TrafficProgrammed=False", 7),
         ("a condition that nobody set", {}, "condition=Nonsense", 8),
         ("the phase", {}, "phase=Progressing", 0),
         ("another phase", {}, "phase=Healthy", 8),

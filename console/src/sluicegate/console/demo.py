@@ -135,8 +135,9 @@ class _Stage:
     def _judge(self, rollout: dict[str, Any], wanted: Outcome) -> bool:
         answers, version = list(self.tally.answers), demo_checks.candidate_of(rollout)
         early = demo_checks.too_early(answers, version, demo_checks.opened_at(rollout))
+        served = any(answer.version == version for answer in answers)
         output.echo(demo_text.passage(rollout, answers))
-        output.echo(demo_text.exposure(version, early))
+        output.echo(demo_text.exposure(version, early, served=served))
         is_kept = demo_checks.is_kept(rollout, wanted, answers)
         if not is_kept:
             outcome = (rollout.get("status") or {}).get("outcome")

@@ -67,8 +67,10 @@ def _gate(gate: dict[str, Any]) -> str:
     return lines
 
 
-def exposure(version: str, early: Sequence[Answer]) -> str:
-    """Were users safe."""
+def exposure(version: str, early: Sequence[Answer], *, served: bool) -> str:
+    """Were users safe. served: whether the version answered any user at all."""
+    if not served:
+        return f"No user got an answer from {version}."
     if not early:
         return f"No user got an answer from {version} before it had passed Canary and Shadow."
     shown = ", ".join(answer.run_id for answer in early[:5])
@@ -90,7 +92,9 @@ def users(tally: Tally) -> str:
 
 
 def commands(client: Client, witness: str, *, keep: bool) -> str:
-    """What to type next."""
+    """What to type next. Without keep nothing is left to look at."""
+    if not keep:
+        return "\n`sluicegate demo --keep` leaves everything running, to look further: get, describe, run show, run list."
     state = f"--state-dir {client.state.root}"
     found = (
         ("the last rollout, with its evidence", "sluicegate rollout status support-bot"),
@@ -99,8 +103,9 @@ def commands(client: Client, witness: str, *, keep: bool) -> str:
         ("a run that shows the finding, step by step", f"sluicegate run show {witness}"),
         ("the last runs of the users", "sluicegate run list"),
     )
-    when = "Look further" if keep else "With --keep everything stays running, to look further"
-    return "\n".join((f"\n{when}:", *(f"  {text} {state}  {output.dim('# ' + why)}" for why, text in found)))
+    return "\n".join(
+        ("\nLook further:", *(f"  {text} {state}  {output.dim('# ' + why)}" for why, text in found))
+    )
 
 
 def verdict(*, passed: bool) -> str:

@@ -32,6 +32,7 @@ kind: AgentWorkflow
 metadata: {{name: {name}}}
 spec:
   version: 1.0.0              # raise it with every change; a change goes Canary → Shadow → Controlled → Full
+  expectedRunsPerHour: {rate}   # your traffic, for the times that `sluicegate lint` tells
   components:
   - name: agent
     version: v1
@@ -41,7 +42,19 @@ spec:
       input: {{type: object}}   # JSON Schemas: what goes in, what must come out
       output: {{type: object}}
     sla: {{maxLatencyMs: 2000}}
+  contract: {{sla: {{maxLatencyMs: 2000}}}}  # what callers are promised; a candidate with more runs above it is worse
 """
+_TRIAL = """\
+  rollout:                    # a trial in minutes; without this block: the careful stages of production, days
+    evaluationIntervalSeconds: 1
+    outcomeWindowSeconds: 0
+    stages:                   # Canary and Shadow are copies, of which users see nothing
+    - {name: Canary, share: {numerator: 100}, minRuns: 50}
+    - {name: Shadow, share: {numerator: 100}, minRuns: 50}
+    - {name: Controlled, share: {numerator: 50}, minRuns: 50, minDurationSeconds: 10}
+    - {name: Full, minRuns: 50, minDurationSeconds: 10}
+"""
+_RATES = {False: "1000", True: "36000"}
 _ENDPOINTS = {
     Protocol.HTTP: "{{protocol: Http, url: {url}}}",
     Protocol.NATIVE: "{{protocol: Native, url: {url}}}",
@@ -64,11 +77,14 @@ def init(
     file: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - for standard output.")
     ] = Path("workflow.yaml"),
+    trial: Annotated[
+        bool, typer.Option("--trial", help="With short stages, to try a rollout in minutes.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Write the smallest useful workflow: one agent behind one URL."""
     has_schema = str(file) != "-" and (file.parent / SCHEMA_FILE).exists()
-    text = template(name, url or _URLS[protocol], protocol, has_schema=has_schema)
+    text = template(name, url or _URLS[protocol], protocol, has_schema=has_schema, trial=trial)
     if str(file) == "-":
         output.echo(text.rstrip("\n"))
         return
@@ -80,8 +96,18 @@ def init(
     output.echo(f"  sluicegate up -f {file}        run it")
 
 
-def template(name: str, url: str, protocol: Protocol = Protocol.HTTP, *, has_schema: bool = False) -> str:
-    """The file's text; Refused when name or url cannot be part of a workflow. has_schema: SCHEMA_FILE lies beside it."""
+def template(
+    name: str,
+    url: str,
+    protocol: Protocol = Protocol.HTTP,
+    *,
+    has_schema: bool = False,
+    trial: bool = False,
+) -> str:
+    """The file's text; Refused when name or url cannot be part of a workflow.
+
+    has_schema: SCHEMA_FILE lies beside it. trial: with stages of minutes.
+    """
     problems = []
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name):
         allowed = "1–63 lower-case letters, digits and -, not at the ends"
@@ -93,4 +119,6 @@ def template(name: str, url: str, protocol: Protocol = Protocol.HTTP, *, has_sch
     if problems:
         raise Refused(tuple(problems))
     editor = _WITH_SCHEMA if has_schema else _WITHOUT_SCHEMA
-    return _TEMPLATE.format(editor=editor, name=name, endpoint=_ENDPOINTS[protocol].format(url=url))
+    endpoint = _ENDPOINTS[protocol].format(url=url)
+    text = _TEMPLATE.format(editor=editor, name=name, endpoint=endpoint, rate=_RATES[trial])
+    return text + _TRIAL if trial else text

@@ -118,7 +118,10 @@ def _condition(target: Target, value: str, state: str) -> Answer:
     for item in objects:
         for one in (item.get("status") or {}).get("conditions", ()):
             if one["type"].lower() == value.lower():
-                return exits.OK if one["status"] == state and _is_current(item) else None
+                if one["status"] == state and _is_current(item):
+                    return exits.OK
+                status = _rollout_status(target) if item is target.rollout else {}
+                return _ended(target, status) if status.get("state") == "Done" else None
     return None
 
 
