@@ -135,7 +135,9 @@ def traffic(observed: WorkflowObserved | RolloutObserved, version: int) -> Wante
         return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
     stored = observed.plan.version if observed.plan is not None else 0
     followed = min(stored, observed.programmed) >= version
-    said = f"plan {version}, followed by every gateway: {observed.programmed}"
+    said = f"every gateway follows plan {version}"
+    if not followed:
+        said = f"waits until every gateway follows plan {version}; all follow plan {min(stored, observed.programmed)}"
     return Wanted("TrafficProgrammed", followed, "Programmed" if followed else "Programming", said)
 
 
