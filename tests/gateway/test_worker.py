@@ -295,6 +295,23 @@ def test_the_worker_serves_on_when_the_plans_cannot_be_read(tmp_path: Path, echo
         assert gate.run()[0] == 200
 
 
+def test_runs_without_a_record_are_answered_and_told(tmp_path: Path, echo: ComponentServer) -> None:
+    write(tmp_path, stable_plan(spec_of(component(echo.url))))
+    (tmp_path / "spool").write_text("a file where the folder should be: no record can be written")
+
+    def said(event: str) -> bool:
+        return event in (tmp_path / "w0.log").read_text()
+
+    with worker(tmp_path) as gate:
+        assert gate.run()[0] == 200
+        assert gate.ready()["spool"]["lost"] == 1
+        wait_for(lambda: said("runs_not_recorded"), "the loss is in the log")
+        (tmp_path / "spool").unlink()
+        wait_for(lambda: gate.run()[0] == 200 and said("runs_recorded_again"), "and its end")
+        assert gate.ready()["spool"]["lost"] == 1
+    assert spooled(tmp_path)
+
+
 def test_kill_9_loses_no_answered_run(tmp_path: Path, echo: ComponentServer) -> None:
     write(tmp_path, stable_plan(spec_of(component(echo.url))))
     with worker(tmp_path) as gate, ThreadPoolExecutor(8) as pool:

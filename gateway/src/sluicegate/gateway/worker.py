@@ -34,6 +34,7 @@ from sluicegate.lineage.identity import load_salt
 from sluicegate.lineage.spool import SpoolWriter
 
 WATCH_SECONDS = 0.1
+SPOOL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 5.0
 GRACE_SECONDS = 30
 """How long a stopping worker waits for requests in flight."""
@@ -132,6 +133,27 @@ class PlanWatch:
             )
 
 
+@dataclass(slots=True, kw_only=True)
+class SpoolWatch:
+    """Says when runs begin to be answered without a record (a full disk, too much pressure), and when that is over."""
+
+    spool: SpoolWriter
+    worker: str
+    missed: int = 0
+    is_missing: bool = False
+
+    def look(self) -> None:
+        """Compare with the last look."""
+        counts = self.spool.counts
+        missed = counts.lost + counts.dropped
+        if missed > self.missed and not self.is_missing:
+            log.error("runs_not_recorded", worker=self.worker, lost=counts.lost, dropped=counts.dropped)
+        if missed == self.missed and self.is_missing:
+            log.info("runs_recorded_again", worker=self.worker, lost=counts.lost, dropped=counts.dropped)
+        self.is_missing = missed > self.missed
+        self.missed = missed
+
+
 class _Server(uvicorn.Server):
     """Signals are the worker's business: uvicorn would raise them again after a graceful stop."""
 
@@ -192,6 +214,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
         async with (
             _announced(config, bound),
             aside(_look_on(watch)),
+            aside(_keep_telling(SpoolWatch(spool=spool, worker=config.worker))),
             _stoppable(server, service, config.parent_fd),
             aside(sweep(server.server_state.connections)),
         ):
@@ -210,6 +233,13 @@ async def _look_on(watch: PlanWatch) -> None:
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         watch.look(system.now())
+
+
+async def _keep_telling(recording: SpoolWatch) -> None:
+    """Look at the spool until cancelled."""
+    while True:
+        await asyncio.sleep(SPOOL_SECONDS)
+        recording.look()
 
 
 @contextlib.asynccontextmanager
