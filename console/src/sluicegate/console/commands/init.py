@@ -31,24 +31,24 @@ apiVersion: sluicegate.io/v1alpha1
 kind: AgentWorkflow
 metadata: {{name: {name}}}
 spec:
-  version: 1.0.0              # raise it with every change; a change goes Canary → Shadow → Controlled → Full
-  expectedRunsPerHour: {rate}   # your traffic, for the times that `sluicegate lint` tells
+  version: 1.0.0                          # raise it with every change; a change goes Canary → Shadow → Controlled → Full
+  expectedRunsPerHour: {rate}              # your traffic, for the times that `sluicegate lint` tells
   components:
   - name: agent
     version: v1
     endpoint: {endpoint}
-    sideEffects: None         # None, Sandboxed or Live; a mirrored run never calls a Live component
-    contract:
-      input: {{type: object}}   # JSON Schemas: what goes in, what must come out
-      output: {{type: object}}
-    sla: {{maxLatencyMs: 2000}}
-  contract: {{sla: {{maxLatencyMs: 2000}}}}  # what callers are promised; a candidate with more runs above it is worse
+    sideEffects: None                     # None, Sandboxed or Live; a mirrored run never calls a Live component
+    contract: {{output: {{type: object}}}}    # JSON Schema of what must come out
+    sla: {{maxLatencyMs: 2000}}             # of a call, and its time-out
+  contract:
+    input: {{type: object}}                 # what callers send; anything else is refused
+    sla: {{maxLatencyMs: 2000}}             # what they are promised; a candidate with more runs above it is worse
 """
 _TRIAL = """\
-  rollout:                    # a trial in minutes; without this block: the careful stages of production, days
+  rollout:                                # a trial in minutes; without this block: the careful stages of production, days
     evaluationIntervalSeconds: 1
     outcomeWindowSeconds: 0
-    stages:                   # Canary and Shadow are copies, of which users see nothing
+    stages:                               # Canary and Shadow are copies, of which users see nothing
     - {name: Canary, share: {numerator: 100}, minRuns: 50}
     - {name: Shadow, share: {numerator: 100}, minRuns: 50}
     - {name: Controlled, share: {numerator: 50}, minRuns: 50, minDurationSeconds: 10}
