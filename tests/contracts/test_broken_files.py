@@ -319,6 +319,8 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "Full skipped": (minimal(rollout={"skipStages": ["Full"]}), "spec.rollout.skipStages[0]", "cannot be skipped"),
     "stages out of order": (minimal(rollout={"stages": [{"name": "Shadow"}, {"name": "Canary"}]}), "spec.rollout.stages[1].name", "precedes"),
+    "reviews where nobody's fallbacks are sampled": (minimal(rollout=stage("Canary", reviewFallbacks=5)), "spec.rollout.stages[0].reviewFallbacks", "Controlled only"),
+    "a second stable where nothing is mirrored": (minimal(rollout=stage("Full", controlShare={"numerator": 1})), "spec.rollout.stages[0].controlShare", "mirrors nothing"),
     "a split stage with share 0": (minimal(rollout=stage("Controlled", share={"numerator": 0})), "spec.rollout.stages[0].share", "no traffic"),
     "half of Full": (minimal(rollout=stage("Full", share={"numerator": 50})), "spec.rollout.stages[0].share", "everybody"),
     "a stage that must end before it may": (

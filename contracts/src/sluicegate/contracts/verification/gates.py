@@ -104,6 +104,29 @@ def shares(facts: Facts) -> Iterator[Problem]:
             )
 
 
+def misplaced(facts: Facts) -> Iterator[Problem]:
+    """A field that its stage would ignore: copies exist in mirrored stages, users' fallbacks in the others."""
+    for path, stage in _stages(facts.spec.rollout):
+        mirrored = stage.name in MIRRORED_STAGES
+        if stage.review_fallbacks and stage.name is not Stage.CONTROLLED:
+            yield Problem(
+                path=f"{path}.reviewFallbacks",
+                message=f"no fallback of {stage.name.value} is sampled for review",
+                value=str(stage.review_fallbacks),
+                allowed="in Controlled only",
+                hint="move it to Controlled",
+            )
+        for field, share in (("controlShare", stage.control_share), ("ablationShare", stage.ablation_share)):
+            if share is not None and share.numerator and not mirrored:
+                yield Problem(
+                    path=f"{path}.{field}",
+                    message=f"{stage.name.value} mirrors nothing",
+                    value=f"{share.numerator}/{share.denominator}",
+                    allowed="in Canary and Shadow",
+                    hint="move it to Shadow",
+                )
+
+
 def durations(facts: Facts) -> Iterator[Problem]:
     """A stage may end before it must."""
     for timing in _timings(facts.spec.rollout):
@@ -245,4 +268,4 @@ def error_budget(facts: Facts) -> Iterator[Problem]:
             )
 
 
-CHECKS = (passage, shares, durations, enough_traffic, safety, signals, error_budget)
+CHECKS = (passage, shares, misplaced, durations, enough_traffic, safety, signals, error_budget)
