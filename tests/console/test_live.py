@@ -269,6 +269,7 @@ def test_a_small_terminal_sees_the_whole_view() -> None:
     lines = file.getvalue().splitlines()
     assert len(lines) < 24
     assert sum("gate-" in line for line in lines) == len(gates)
+    assert sum("StageEntered  many" in line for line in lines) == 3
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,12 @@ def test_a_small_terminal_sees_the_whole_view() -> None:
             {"EvidenceSufficient": "3 s of 10 s"},
             "every gate passes; 3 s of 10 s",
         ),
-        ("who is waited for", "Wait", {"AwaitingApproval": "0 of 1 approvals"}, "0 of 1 approvals"),
+        (
+            "who is waited for",
+            "Wait",
+            {"AwaitingApproval": "0 of 1 approvals"},
+            "0 of 1 approvals: sluicegate approve support-bot",
+        ),
         ("why it stands", "Wait", {"Stalled": "the same endpoint as before"}, "the same endpoint as before"),
     ],
 )

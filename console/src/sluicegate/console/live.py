@@ -216,6 +216,8 @@ def _message(rollout: Object | None, workflow: Object) -> str:
     said = {one["type"]: one for one in status.get("conditions", ())}
     if (stalled := said.get("Stalled", {})).get("status") == "True" and stalled.get("message"):
         return str(stalled["message"])
+    if said.get("AwaitingApproval", {}).get("status") == "True":
+        return f"{_needs(status, said)}: sluicegate approve {workflow['metadata']['name']}"
     return str(status.get("holdReason") or _needs(status, said))
 
 
@@ -284,7 +286,7 @@ def _facts(rollout: Object, now: datetime | None) -> Text:
         facts.insert(0, f"share {share(status['share'])} {MODES[Stage(stage)] if stage else ''}".rstrip())
     if now is not None and status.get("stageStartedAt") and not status.get("endedAt"):
         facts.append(f"in stage {age(status['stageStartedAt'], now)}")
-    if status.get("estimatedSecondsToDecision") is not None and not ended:
+    if status.get("estimatedSecondsToDecision") and not ended:
         facts.append(f"about {span(status['estimatedSecondsToDecision'])} to a decision")
     if (
         status.get("programmedVersion", 0) < status.get("planVersion", 0)
@@ -339,11 +341,14 @@ def _finding(gate: Object) -> str:
 
 def _events(events: Sequence[Object], now: datetime | None, *, compact: bool) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for _ in range(2):
-        table.add_column(no_wrap=True)
+    shown = [
+        (event, age(event.get("lastAt"), now) + " ago" if now is not None else "")
+        for event in reversed(events[: EVENTS_SHOWN - 2 * compact])
+    ]
+    for words in ([when for _, when in shown], [event["reason"] for event, _ in shown]):
+        table.add_column(no_wrap=True, min_width=max(map(len, words)))
     table.add_column(no_wrap=compact, overflow="ellipsis" if compact else "fold")
-    for event in reversed(events[: EVENTS_SHOWN - 2 * compact]):
-        when = age(event.get("lastAt"), now) + " ago" if now is not None else ""
+    for event, when in shown:
         style = "yellow" if event.get("type") == "Warning" else "dim"
         count = f" (×{event['count']})" if event.get("count", 1) > 1 else ""
         table.add_row(
