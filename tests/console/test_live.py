@@ -78,6 +78,11 @@ def test_the_view(sentence: str, rollout: Json, words: list[str]) -> None:
         assert word in shown, sentence
 
 
+def test_without_traffic_the_view_asks_for_it() -> None:
+    assert "does traffic go through" in text_of(objects.rollout(samples=0), objects.running_workflow())
+    assert "does traffic go through" not in text_of(objects.rollout(), objects.running_workflow())
+
+
 def test_an_undo_passes_no_stage_and_fails_none() -> None:
     shown = text_of(
         objects.rollout(state="Done", outcome="FastRolledBack", stage=None), objects.running_workflow()

@@ -218,6 +218,8 @@ def _message(rollout: Object | None, workflow: Object) -> str:
         return str(stalled["message"])
     if said.get("AwaitingApproval", {}).get("status") == "True":
         return f"{_needs(status, said)}: sluicegate approve {workflow['metadata']['name']}"
+    if status.get("stage") and not status.get("samples") and not status.get("holdReason"):
+        return "no run has been compared yet: does traffic go through the gateway?"
     return str(status.get("holdReason") or _needs(status, said))
 
 
