@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,51 +18,18 @@ import orjson
 import pytest
 
 from sluicegate.contracts.adapters import system
-from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import Share, TrafficMode
 from sluicegate.gateway.plan_table import PlanTable
 from tests.gateway.components import (
-    Answer,
     ComponentServer,
     component,
     rolling,
-    serving,
     spec_of,
     stable_plan,
 )
-from tests.gateway.workers import WorkerProcess, spooled, wait_for, worker
+from tests.gateway.workers import WorkerProcess, component_thread, spooled, wait_for, worker, write
 
 pytestmark = pytest.mark.e2e
-
-
-@contextmanager
-def component_thread(answer: Answer) -> Iterator[ComponentServer]:
-    """A component server in a thread of its own, so that tests may block."""
-    ready, server = threading.Event(), ComponentServer(answer)
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
-
-    async def main() -> None:
-        async with serving(answer) as running:
-            server.calls, server.port = running.calls, running.port
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(main()))
-    thread.start()
-    try:
-        assert ready.wait(20)
-        yield server
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
-        loop.close()
-
-
-def write(state: Path, *plans: RoutePlan) -> None:
-    table = PlanTable(state / "plans.db")
-    for plan in plans:
-        assert table.write(plan)
-    table.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,13 @@
 """Gateway worker processes for tests: started, awaited, stopped by pid."""
 
+import asyncio
 import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+
+from sluicegate.contracts.routes import RoutePlan
+from sluicegate.gateway.plan_table import PlanTable
+from tests.gateway.components import Answer, ComponentServer, serving
 
 PATIENCE = 20.0
 
@@ -108,3 +114,34 @@ def worker(
         if process.poll() is None:
             process.kill()
         process.wait(PATIENCE)
+
+
+@contextmanager
+def component_thread(answer: Answer) -> Iterator[ComponentServer]:
+    """A component server in a thread of its own, so that tests may block."""
+    ready, server = threading.Event(), ComponentServer(answer)
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def main() -> None:
+        async with serving(answer) as running:
+            server.calls, server.port = running.calls, running.port
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(main()))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+        loop.close()
+
+
+def write(state: Path, *plans: RoutePlan) -> None:
+    table = PlanTable(state / "plans.db")
+    for plan in plans:
+        assert table.write(plan)
+    table.close()

@@ -191,22 +191,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     )
     service = RunService(kernel=kernel, spool=spool, salt=salt, worker=config.worker)
     app = App(service=service, book=watch.book, readiness=watch.readiness, on_crash=_crashed)
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http=PatientProtocol,
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            log_level="warning",
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            backlog=2048,
-        )
-    )
+    server = _server(app)
     watch.look(system.now())
     gc.collect()
     gc.freeze()  # what is there now stays: a full collection would look at it for 30 ms and answer nobody
@@ -226,6 +211,25 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
             table.forget(config.worker)
         table.close()
     return 0
+
+
+def _server(app: App) -> _Server:
+    return _Server(
+        uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            backlog=2048,
+        )
+    )
 
 
 async def _look_on(watch: PlanWatch) -> None:

@@ -87,59 +87,13 @@ async def call(
     return result
 
 
-async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[CallResult, float | None]:
-    """One attempt, and the least time to wait before the next one; None: do not try again."""
-    state, component = call.state, call.component
-    begun = state.kernel.monotonic()
-    left = state.deadline - begun
-    if left <= 0.0:
-        return CallResult(
-            failure=Failure.DEADLINE, message="the run's deadline was over before the call"
-        ), None
-    if call.breaker is not None and not call.breaker.allows(begun):
-        message = f"the circuit to {component.name} {component.version} is open"
-        return CallResult(failure=Failure.CIRCUIT_OPEN, message=message), None
-    trial = _Trial()
-    own = component.timeout if component.timeout is not None else state.program.deadline
-    seconds = left if component.timeout is None else min(left, component.timeout)
-    try:
-        await _send(call, trial, number, seconds, left)
-    except TransportError as error:
-        trial.result = CallResult(failure=error.failure, message=error.message)
-    except CallError as error:
-        trial.result = CallResult(failure=error.failure, message=error.message)
-        trial.retryable = error.retryable
-        trial.wait = error.retry_after if error.retry_after is not None else trial.wait
-    except BaseException:  # cancelled: the breaker's probe must not stay taken
-        if call.breaker is not None:
-            call.breaker.release(begun=begun)
-        raise
-    ended = state.kernel.monotonic()
-    result = trial.result
-    if call.breaker is not None:
-        _tell(call.breaker, trial, begun, ended, is_hasty=seconds * 2 < own)
-    state.spent += ended - begun
-    wall = (ended - begun) * 1000.0
-    queued = trial.queue_ms
-    attempts.append(
-        Attempt(
-            number=number,
-            started_ms=(begun - state.started) * 1000.0,
-            service_ms=wall if queued is None else max(0.0, wall - queued),
-            queue_ms=queued,
-            status=trial.status,
-            failure=result.failure,
-            message=result.message,
-            usage=trial.usage,
-        )
-    )
-    return result, trial.wait if trial.retryable else None
-
-
 @dataclass(slots=True)
 class _Trial:
-    """What one attempt brought, as far as it came."""
+    """One attempt, and what it brought as far as it came. begun: monotonic seconds; left: until the run's deadline."""
 
+    number: int
+    begun: float
+    left: float
     result: CallResult = field(default_factory=CallResult)
     status: int | None = None
     queue_ms: float | None = None
@@ -148,7 +102,68 @@ class _Trial:
     wait: float = 0.0
 
 
-def _tell(breaker: Breaker, trial: _Trial, begun: float, now: float, *, is_hasty: bool) -> None:
+async def _attempt(call: _Call, number: int, attempts: list[Attempt]) -> tuple[CallResult, float | None]:
+    """One attempt, and the least time to wait before the next one; None: do not try again."""
+    state = call.state
+    begun = state.kernel.monotonic()
+    trial = _Trial(number, begun, state.deadline - begun)
+    refusal = _refusal(call, trial)
+    if refusal is not None:
+        return refusal, None
+    await _try(call, trial)
+    ended = state.kernel.monotonic()
+    state.spent += ended - begun
+    attempts.append(_recorded(trial, begun - state.started, ended - begun))
+    return trial.result, trial.wait if trial.retryable else None
+
+
+def _refusal(call: _Call, trial: _Trial) -> CallResult | None:
+    """Why nothing is sent; None takes the breaker's leave, which `_try` gives back."""
+    if trial.left <= 0.0:
+        return CallResult(failure=Failure.DEADLINE, message="the run's deadline was over before the call")
+    if call.breaker is not None and not call.breaker.allows(trial.begun):
+        message = f"the circuit to {call.component.name} {call.component.version} is open"
+        return CallResult(failure=Failure.CIRCUIT_OPEN, message=message)
+    return None
+
+
+async def _try(call: _Call, trial: _Trial) -> None:
+    """Send and read, and tell the breaker."""
+    timeout, breaker = call.component.timeout, call.breaker
+    own = timeout if timeout is not None else call.state.program.deadline
+    seconds = trial.left if timeout is None else min(trial.left, timeout)
+    try:
+        await _send(call, trial, seconds)
+    except TransportError as error:
+        trial.result = CallResult(failure=error.failure, message=error.message)
+    except CallError as error:
+        trial.result = CallResult(failure=error.failure, message=error.message)
+        trial.retryable = error.retryable
+        trial.wait = error.retry_after if error.retry_after is not None else trial.wait
+    except BaseException:  # cancelled: the breaker's probe must not stay taken
+        if breaker is not None:
+            breaker.release(begun=trial.begun)
+        raise
+    if breaker is not None:
+        _tell(breaker, trial, call.state.kernel.monotonic(), is_hasty=seconds * 2 < own)
+
+
+def _recorded(trial: _Trial, started: float, seconds: float) -> Attempt:
+    """The attempt's document. started: seconds since the arm's start."""
+    wall = seconds * 1000.0
+    return Attempt(
+        number=trial.number,
+        started_ms=started * 1000.0,
+        service_ms=wall if trial.queue_ms is None else max(0.0, wall - trial.queue_ms),
+        queue_ms=trial.queue_ms,
+        status=trial.status,
+        failure=trial.result.failure,
+        message=trial.result.message,
+        usage=trial.usage,
+    )
+
+
+def _tell(breaker: Breaker, trial: _Trial, now: float, *, is_hasty: bool) -> None:
     """What the attempt says of the destination's health.
 
     Nothing, when it was never reached, or when a caller in haste left it less than half of its usual time: otherwise
@@ -156,21 +171,21 @@ def _tell(breaker: Breaker, trial: _Trial, begun: float, now: float, *, is_hasty
     """
     failure = trial.result.failure
     if failure in BREAKING and not (is_hasty and failure is Failure.TIMEOUT):
-        breaker.record(failed=True, begun=begun, now=now)
+        breaker.record(failed=True, begun=trial.begun, now=now)
     elif trial.status is not None:
-        breaker.record(failed=False, begun=begun, now=now)
+        breaker.record(failed=False, begun=trial.begun, now=now)
     else:
-        breaker.release(begun=begun)
+        breaker.release(begun=trial.begun)
 
 
-async def _send(call: _Call, trial: _Trial, number: int, seconds: float, left: float) -> None:
+async def _send(call: _Call, trial: _Trial, seconds: float) -> None:
     state, component = call.state, call.component
     context = CallContext(
         run_id=state.run_id,
         step=call.step.name,
         arm=state.arm,
-        attempt=number,
-        deadline_ms=int(left * 1000.0),
+        attempt=trial.number,
+        deadline_ms=int(trial.left * 1000.0),
         stage=state.stage,
         dry_run=state.mirrored,
         traceparent=state.traceparent,
