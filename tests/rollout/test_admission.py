@@ -289,3 +289,17 @@ def test_every_problem_is_told_at_once() -> None:
 def test_slow_traffic_is_a_warning() -> None:
     slow = changed(WISH, expectedRunsPerHour=None)
     assert "expectedRunsPerHour" in admit(None, slow, "alice", context()).warnings[0]
+
+
+def test_a_version_that_is_all_that_differs_from_stable_is_a_warning() -> None:
+    body = STABLE.spec.body.to_json()
+    other = [{**body["components"][0], "timeoutMs": 1234}, *body["components"][1:]]
+    for spec, is_told in (
+        (body | {"version": "9.9.9"}, True),
+        (body, False),
+        (body | {"version": "9.9.9", "components": other}, False),
+    ):
+        new = WISH.model_copy(update={"spec": WorkflowSpec.model_validate(spec)})
+        answer = admit(WISH, new, "alice", context())
+        assert not answer.problems
+        assert any("is all that differs" in text for text in answer.warnings) is is_told

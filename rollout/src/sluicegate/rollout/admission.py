@@ -9,7 +9,13 @@ from typing import Final
 from sluicegate.contracts import verification
 from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.errors import Problem
-from sluicegate.contracts.resources import AgentWorkflow, Decision, Resource, WorkflowRollout
+from sluicegate.contracts.resources import (
+    AgentWorkflow,
+    Decision,
+    Resource,
+    WorkflowRevision,
+    WorkflowRollout,
+)
 from sluicegate.contracts.stages import Action, State
 from sluicegate.rollout import capabilities, decisions, lint, planning, revisions
 from sluicegate.rollout.model import Admission, AdmissionContext
@@ -135,8 +141,20 @@ def _workflow(old: Resource | None, new: Resource, context: AdmissionContext) ->
     stable = revisions.named(context.revisions, stable_name)
     if stable is not None:
         problems += planning.endpoint_problems(stable.spec.body, new.spec)
-    warnings = () if problems else lint.warnings(new.spec)
+    warnings = () if problems else (*_sameness(stable, new), *lint.warnings(new.spec))
     return Admission(problems=tuple(dict.fromkeys(problems)), warnings=warnings)
+
+
+def _sameness(stable: WorkflowRevision | None, new: AgentWorkflow) -> Iterator[str]:
+    """An agent that was changed in place, under its old address, would be compared with itself."""
+    if stable is None or stable.spec.version == new.spec.version:
+        return
+    renamed = stable.spec.body.model_copy(update={"version": new.spec.version})
+    if revision_digest(renamed) == revision_digest(new.spec):
+        yield (
+            f"spec.version is all that differs from {stable.spec.version}: both would be answered by the same components; "
+            "serve the new version of a component beside the old one, under its own address"
+        )
 
 
 def _version_reuse(new: AgentWorkflow, context: AdmissionContext) -> Iterator[Problem]:
