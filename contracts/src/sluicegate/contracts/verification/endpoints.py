@@ -1,6 +1,7 @@
 """Components can be called, in time and without harm."""
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.paths import EACH, RUN_PARTS, run_path
@@ -44,7 +45,23 @@ def addresses(facts: Facts) -> Iterator[Problem]:
                 allowed="url or serviceRef",
                 hint="remove one of the two" if given else "add url: http://…",
             )
+        if endpoint.url is not None and not _is_reachable(endpoint.url):
+            yield Problem(
+                path=f"{path}.url",
+                message="names no host, or a port that there is not",
+                value=endpoint.url,
+                allowed="http://host:port/path with a port of 1 to 65535",
+                hint="http://127.0.0.1:9000/, for instance",
+            )
         yield from _credential(f"{path}.credentialRef", endpoint.credential_ref)
+
+
+def _is_reachable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number up to 65535, or a bracket is missing
+        return False
 
 
 def _credential(path: str, reference: CredentialRef | None) -> Iterator[Problem]:
