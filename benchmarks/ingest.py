@@ -1,11 +1,9 @@
-"""How fast runs go from a worker's spool into the store: `python -m benchmarks.ingest [runs]` prints JSON.
+"""How fast runs go from a worker's spool into the store.
 
 Each run is a document of about 1.6 kB and an observation, as a gateway writes them; the store is on the temporary
 directory's disk.
 """
 
-import json
-import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -79,45 +77,54 @@ def lines() -> tuple[bytes, bytes]:
     return entries.encode_run(record), entries.encode_observation(raw)
 
 
-def measure(runs: int = 20_000) -> dict[str, float]:
-    """Runs and entries per second, bytes per run, longest step."""
+def ingest(runs: int = 20_000) -> dict[str, float]:
+    """Appending to a spool, taking it into the store, and looking a run up. A step: one look of the ingester."""
     pairs = [lines() for _ in range(runs)]
-    with tempfile.TemporaryDirectory() as name:
+    asked = [entries.decode(run)["run_id"] for run, _ in pairs[:: max(1, runs // 500)]]
+    with tempfile.TemporaryDirectory(prefix="sluicegate-bench-") as name:
         root = Path(name)
-        writer = SpoolWriter(root / "spool", "w0")
-        start = time.perf_counter()
-        for pair in pairs:
-            writer.append(*pair)
-        appended = time.perf_counter() - start
-        writer.close()
+        appended = _append(root / "spool", pairs)
         store = LineageStore(root / "lineage.db")
-        ingester = Ingester(root / "spool", store)
-        stored, longest, lag, cpu = 0.0, 0.0, 1, time.process_time()
-        while lag:
-            start = time.perf_counter()
-            lag = ingester.step(now() + timedelta(seconds=1)).lag_bytes
-            took = time.perf_counter() - start
-            stored, longest = stored + took, max(longest, took)
+        cpu = time.process_time()
+        steps = _take_in(root / "spool", store)
         cpu = time.process_time() - cpu
-        start = time.perf_counter()
-        for pair in pairs[:: max(1, runs // 500)]:
-            store.run(entries.decode(pair[0])["run_id"])
-        looked = (time.perf_counter() - start) / len(pairs[:: max(1, runs // 500)])
+        begun = time.perf_counter()
+        for run_id in asked:
+            store.run(run_id)
+        looked = time.perf_counter() - begun
         counts = store.counts()
-        ingester.close()
         store.close()
         assert (counts["runs"], counts["observations"]) == (runs, runs)
-        return {
-            "lineage_append_runs_per_s": runs / appended,
-            "lineage_ingest_runs_per_s": runs / stored,
-            "lineage_ingest_runs_per_cpu_s": runs / cpu,
-            "lineage_ingest_entries_per_s": 2 * runs / stored,
-            "lineage_longest_step_ms": longest * 1000,
-            "lineage_bytes_per_run_in": sum(map(len, pairs[0])),
-            "lineage_bytes_per_run_stored": (root / "lineage.db").stat().st_size / runs,
-            "lineage_one_run_ms": looked * 1000,
-        }
+        stored = (root / "lineage.db").stat().st_size
+    return {
+        "runs, each with an observation": runs,
+        "runs appended per second": round(runs / appended),
+        "runs taken in per second": round(runs / sum(steps)),
+        "runs taken in per CPU second": round(runs / cpu),
+        "longest step, ms": round(max(steps) * 1000, 1),
+        "spool bytes per run": sum(map(len, pairs[0])),
+        "stored bytes per run": round(stored / runs),
+        "look up one run, ms": round(looked / len(asked) * 1000, 3),
+    }
 
 
-if __name__ == "__main__":
-    print(json.dumps(measure(*map(int, sys.argv[1:])), indent=2))
+def _append(spool: Path, pairs: list[tuple[bytes, bytes]]) -> float:
+    """Seconds."""
+    writer = SpoolWriter(spool, "w0")
+    begun = time.perf_counter()
+    for pair in pairs:
+        writer.append(*pair)
+    seconds = time.perf_counter() - begun
+    writer.close()
+    return seconds
+
+
+def _take_in(spool: Path, store: LineageStore) -> list[float]:
+    """Seconds of every step until nothing is left."""
+    ingester, steps, lag = Ingester(spool, store), [], 1
+    while lag:
+        begun = time.perf_counter()
+        lag = ingester.step(now() + timedelta(seconds=1)).lag_bytes
+        steps.append(time.perf_counter() - begun)
+    ingester.close()
+    return steps

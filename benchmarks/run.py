@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import gateway, lineage, stack
+from benchmarks import gateway, ingest, stack
 from sluicegate.contracts.adapters import system
 
 HERE = Path(__file__).parent
@@ -21,7 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Any]] = {
     "half_load": gateway.half_load,
     "throughput": gateway.throughput,
     "breakdown": gateway.breakdown,
-    "ingest": lineage.ingest,
+    "ingest": ingest.ingest,
 }
 _BEGIN, _END = "<!-- results: python -m benchmarks.run --readme -->", "<!-- end of results -->"
 
