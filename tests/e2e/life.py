@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -79,6 +79,23 @@ def kill_when(up: Up, is_due: Callable[[list[Json]], bool], seconds: float = 20.
             assert time.monotonic() < deadline, "the moment to kill did not come"
     finally:
         base.close()
+
+
+_NO_START = """
+CREATE TRIGGER no_start BEFORE UPDATE ON objects
+WHEN new.kind = 'WorkflowRollout' AND json_extract(CAST(new.body AS TEXT), '$.status.state') = 'Canary'
+BEGIN SELECT RAISE(ABORT, 'a test keeps it Pending'); END
+"""
+
+
+@contextmanager
+def kept_pending(up: Up) -> Iterator[None]:
+    """No rollout can start: Pending lasts a moment, too short to meet it surely."""
+    with closing(sqlite3.connect(up.state.resources, timeout=20)) as base:
+        base.execute(_NO_START)
+    yield
+    with closing(sqlite3.connect(up.state.resources, timeout=20)) as base:
+        base.execute("DROP TRIGGER no_start")
 
 
 def workers(up: Up) -> dict[str, int]:

@@ -146,10 +146,11 @@ def own(tmp_path: Path) -> Iterator[tuple[Up, str]]:
 
 
 def test_before_it_started(own: tuple[Up, str]) -> None:
-    """Pending lasts a moment, so `up` is killed in it; the abort is there when it wakes up."""
+    """Killed in Pending; the abort is there when it wakes up."""
     up, url = own
-    rolling(up, url, "echo", staged(CANDIDATE, url, needs=life.LONG))
-    kill_when(up, bool)
+    with life.kept_pending(up):
+        rolling(up, url, "echo", staged(CANDIDATE, url, needs=life.LONG))
+        kill_when(up, bool)
     (pending,) = stored(up)
     assert pending.get("status", {}).get("state", "Pending") == "Pending"
     abort = decision("early", "Abort", {**pending, "status": {"stage": None, "attempt": 1}})

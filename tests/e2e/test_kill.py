@@ -122,15 +122,19 @@ def start_and_kill_in_pending(up: Up, url: str, users: Users) -> None:
     next(one for one in wanted["spec"]["rollout"]["stages"] if one["name"] == "Full")[
         "minDurationSeconds"
     ] = FULL_SECONDS
-    up.apply(wanted)
-    kill_when(up, bool)
-    made = stored(up)
-    assert [item.get("status", {}).get("state", "Pending") for item in made] == ["Pending"], "killed too late"
+    with life.kept_pending(up):
+        up.apply(wanted)
+        kill_when(up, bool)
+        (made,) = stored(up)
+        for number in range(4):
+            one_life(up, number, users)
+            (held,) = stored(up)
+            assert held["metadata"]["uid"] == made["metadata"]["uid"]
+            assert held.get("status", {}).get("state", "Pending") == "Pending"
+            assert held.get("status", {}).get("attempt", 1) == 1
     back(up, users)
     in_state(up, "Canary", "2.0.0")
-    assert [item["metadata"]["uid"] for item in up.objects("workflowrollouts")] == [
-        made[0]["metadata"]["uid"]
-    ]
+    assert [item["metadata"]["uid"] for item in up.objects("workflowrollouts")] == [made["metadata"]["uid"]]
     assert len(up.objects("workflowrevisions")) == 2
 
 
