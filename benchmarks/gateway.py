@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 import timeit
 from collections.abc import Callable
 from pathlib import Path
@@ -89,13 +90,17 @@ async def half_load() -> Numbers:
         capacity = (await closed_loop(gateway.port, REQUEST, connections=32, seconds=3)).rate
         rate = capacity / 2
         direct = await _open_windows(component, rate)
+        core, cpu, begun = stack.core_seconds(stack.GATEWAY_CORE), gateway.cpu_seconds(), time.perf_counter()
         through = await _open_windows(gateway.port, rate)
+        others = stack.core_seconds(stack.GATEWAY_CORE) - core - (gateway.cpu_seconds() - cpu)
+        taken = max(0.0, others / (time.perf_counter() - begun))
     return {
         "capacity_per_second": round(capacity, 1),
         "offered_per_second": round(rate, 1),
         "direct": direct,
         "gateway": through,
         "added": _added(direct, through),
+        "core_taken_by_others": round(taken, 3),
     }
 
 

@@ -70,7 +70,10 @@ def _latencies(found: dict[str, Any]) -> str:
 
 
 def _half_load(found: dict[str, Any]) -> str:
-    offered = f"{found['offered_per_second']:.0f} runs/s offered (half of {found['capacity_per_second']:.0f})"
+    offered = (
+        f"{found['offered_per_second']:.0f} runs/s offered (half of {found['capacity_per_second']:.0f}); "
+        f"other processes took {found['core_taken_by_others']:.0%} of the gateway's core"
+    )
     rows = [
         [name, found[name]["p50_ms"], found[name]["p99_ms"], found[name].get("median_p99_ms", "")]
         for name in ("direct", "gateway", "added")
