@@ -35,6 +35,18 @@ def test_one_component_needs_no_steps() -> None:
     assert workflow.evaluate_routing_key(at) is None
 
 
+def test_callers_of_a_sole_component_are_held_to_its_input() -> None:
+    asks = {"input": {"type": "object", "required": ["q"]}}
+    data = minimal(components=[component(contract=asks)])
+    assert not compiled(data).input.is_valid({})
+    assert compiled(data).input.is_valid({"q": 1})
+    mapped = minimal(
+        components=[component(contract=asks)],
+        steps=[{"name": "agent", "component": "agent", "inputs": {"q": "input.question"}}],
+    )
+    assert compiled(mapped).input.is_valid({"question": 1})
+
+
 def test_the_example_runs_its_steps() -> None:
     workflow = compiled(example())
     assert [step.name for step in workflow.steps] == ["plan", "execute", "answer"]

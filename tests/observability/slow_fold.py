@@ -73,7 +73,9 @@ def calibrated(question: Question, observations: list[Observation]) -> tuple[flo
             seen += [x for x in observation.stable.latencies_ms if math.isfinite(x) and x >= 0]
         if len(seen) >= 59:
             p95 = float(np.quantile(seen, 0.95, method="inverted_cdf"))
-            return p95 * (1 + question.latency_slack), observations[index + 1 :]
+            return max(p95 * (1 + question.latency_slack), p95 + question.latency_floor_ms), observations[
+                index + 1 :
+            ]
     return None, []
 
 

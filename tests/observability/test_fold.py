@@ -328,18 +328,30 @@ def test_the_baseline_is_shown_as_stable_and_the_margin_absorbs_its_error() -> N
 
 def test_the_latency_boundary_is_frozen_from_stables_first_59_and_those_are_no_evidence() -> None:
     observations = [
-        unit(i, stable=good(latencies_ms=(float(i),)), candidate=good(latencies_ms=(1000.0,)))
+        unit(i, stable=good(latencies_ms=(10.0 * i,)), candidate=good(latencies_ms=(10_000.0,)))
         for i in range(1, 101)
     ]
     (before,) = evidence_of(observations[:58], questions=OPEN_LATENCY).signals
     assert (before.boundary, before.units, before.missing) == (None, 0, 0)
     (item,) = evidence_of(observations, questions=OPEN_LATENCY).signals
-    assert item.boundary == pytest.approx(57.0 * 1.25)  # rank ceil(0.95 * 59) = 57 of 1..59, plus the slack
+    assert item.boundary == pytest.approx(
+        570.0 * 1.25
+    )  # rank ceil(0.95 * 59) = 57 of 10..590, plus the slack
     assert item.units == 100 - 59
     assert item.candidate == 1.0
-    assert item.stable == pytest.approx(29 / 41)  # 72..100 of 60..100 are slow
-    assert item.candidate_p95_ms == pytest.approx(1000.0, rel=0.01)
-    assert item.stable_p95_ms == pytest.approx(95.0, rel=0.01)
+    assert item.stable == pytest.approx(29 / 41)  # 720..1000 of 600..1000 are slow
+    assert item.candidate_p95_ms == pytest.approx(10_000.0, rel=0.01)
+    assert item.stable_p95_ms == pytest.approx(950.0, rel=0.01)
+
+
+def test_the_jitter_of_a_fast_agent_is_not_slow() -> None:
+    fast = [
+        unit(i, stable=good(latencies_ms=(2.0,)), candidate=good(latencies_ms=(51.0 if i % 2 else 53.0,)))
+        for i in range(1, 101)
+    ]
+    (item,) = evidence_of(fast, questions=OPEN_LATENCY).signals
+    assert item.boundary == 52.0  # 2 ms and the floor of 50
+    assert item.candidate == pytest.approx(21 / 41)  # 53 ms at the even ones of 60..100
 
 
 def test_a_session_counts_once_with_the_share_of_its_slow_runs() -> None:

@@ -142,6 +142,13 @@ def step_name(component: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
+def _face(spec: WorkflowSpec) -> tuple[Schema, str]:
+    """The callers' input contract and where it stands: of a sole component that gets the whole input, its own."""
+    if spec.contract.input is True and not spec.steps and len(spec.components) == 1:
+        return spec.components[0].contract.input, "spec.components[0].contract.input"
+    return spec.contract.input, "spec.contract.input"
+
+
 def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
     """Raises Refused with every problem that stands in the way; `verification.verify` finds more than these."""
     compiler = _Compiler()
@@ -163,7 +170,7 @@ def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
         components=components,
         steps=tuple(step for step in steps if step and step.phase is Phase.IN_REQUEST),
         after_answer=tuple(step for step in steps if step and step.phase is Phase.AFTER_ANSWER),
-        input=compiler.schema(spec.contract.input, "spec.contract.input"),
+        input=compiler.schema(*_face(spec)),
         output=compiler.schema(spec.contract.output, "spec.contract.output"),
         input_domains=domains.get(None, ()),
         output_mapping=compiler.mapping(spec.output, "spec.output"),

@@ -84,7 +84,8 @@ class Question:
     """What a fold computes for a gate: is the candidate worse on `signal`, is it not worse by `margin`?
 
     component: only for ComponentFallbackRateMax, one question per component. boundary_ms: for latency, the
-    SLA; None: frozen from stable's first 59 latencies at (1 + latency_slack) times their p95. baseline: for
+    SLA; None: frozen from stable's first 59 latencies: their p95 times 1 + latency_slack, and at least latency_floor_ms
+    above it, since a fast agent's jitter is no harm. baseline: for
     Full, where there is no second arm: the rate or mean to compare with instead of stable. against_control: in
     mirrored stages the candidate is compared with the second copy of stable, and only where there is one.
     """
@@ -94,6 +95,7 @@ class Question:
     component: str | None = None
     boundary_ms: float | None = None
     latency_slack: float = 0.25
+    latency_floor_ms: float = 50.0
     baseline: float | None = None
     against_control: bool = False
 

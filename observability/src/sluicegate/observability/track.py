@@ -103,7 +103,7 @@ class Track:
         if len(self.calibration) >= BOUNDARY_LATENCIES:
             ordered = sorted(self.calibration)
             p95 = ordered[rank_of(0.95, len(ordered)) - 1]
-            self.boundary = (1.0 + self.question.latency_slack) * p95
+            self.boundary = p95 + max(self.question.latency_slack * p95, self.question.latency_floor_ms)
             self.calibration = []
         return True
 

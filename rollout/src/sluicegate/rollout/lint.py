@@ -146,7 +146,7 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
     if spec.contract.sla.max_latency_ms is None and any(one.sla.max_latency_ms for one in spec.components):
         yield (
             "spec.contract.sla.maxLatencyMs is not set, and those of components do not stand for it: the latency gates "
-            "call a run slow above 1.25 times stable's first p95"
+            "call a run slow a quarter (at least 50 ms) above stable's first p95"
         )
     for stage in estimates(spec):
         for gate in stage.gates:

@@ -12,7 +12,7 @@ from sluicegate.rollout.model import Capabilities
 
 _SIGNALS = {
     Signal.SUCCESS_RATE: "Share of runs with an answer that conforms to the contract, and whose outcome was not reported as Failed.",
-    Signal.P95_LATENCY: "Share of runs slower than the boundary: the workflow's `sla.maxLatencyMs`, else 1.25 times the p95 of stable's "
+    Signal.P95_LATENCY: "Share of runs slower than the boundary: the workflow's `sla.maxLatencyMs`, else a quarter (at least 50 ms) above the p95 of stable's "
     "first 59 or more runs. A margin of 0.05 is five points more slow runs. With `controlShare` above 0 compared with a second copy of stable.",
     Signal.FALLBACK_RATE_MAX: "Share of runs in which a component fell back; asked of each component, and the worst counts.",
     Signal.CONTRACT_VIOLATIONS: "Share of runs with a broken contract, of the workflow or a component. Besides, three units of the candidate "
