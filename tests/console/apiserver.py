@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 from sluicegate.contracts.errors import NotFound, Problem
 from sluicegate.contracts.resources.base import Resource
-from sluicegate.operator import api
-from sluicegate.operator.api_context import Api
-from sluicegate.operator.callers import Peer
-from sluicegate.operator.events import LocalEvents
-from sluicegate.operator.intake import Intake
+from sluicegate.operator.api import server as api
+from sluicegate.operator.api.callers import Peer
+from sluicegate.operator.api.context import Api
+from sluicegate.operator.api.intake import Intake
+from sluicegate.operator.local.state_dir import StateDir
 from sluicegate.operator.ports import Json
-from sluicegate.operator.state_dir import StateDir
-from sluicegate.operator.store import SqliteStore
-from sluicegate.operator.watch import LocalStore
+from sluicegate.operator.resources.events import LocalEvents
+from sluicegate.operator.resources.store import SqliteStore
+from sluicegate.operator.resources.watch import LocalStore
 from sluicegate.rollout.model import Admission, Event, Ref
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.operator.state_dir import UpFile
+from sluicegate.operator.local.state_dir import UpFile
 from tests.console import objects
 from tests.console.apiserver import ApiServer
 from tests.console.conftest import Cli

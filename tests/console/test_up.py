@@ -51,7 +51,7 @@ def test_up_with_a_file_serves_it_and_stops_on_request(state: Path, cli: Cli, tm
 def test_what_a_killed_demo_started_ends_with_it(tmp_path: Path) -> None:
     state = tmp_path / "state"
     starter = (
-        "import sys, time; from pathlib import Path; from sluicegate.console.demo_processes import Children\n"
+        "import sys, time; from pathlib import Path; from sluicegate.console.demo.processes import Children\n"
         "with Children(Path(sys.argv[1], 'logs')) as children:\n"
         "    children.up(Path(sys.argv[1])); print(*(process.pid for _, process in children.running), flush=True)\n"
         "    time.sleep(600)"

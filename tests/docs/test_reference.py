@@ -12,7 +12,7 @@ from sluicegate.console.reference import errors, gates, resources
 from sluicegate.contracts.stages import Signal
 from sluicegate.gateway import app as gateway_app
 from sluicegate.gateway.app import App
-from sluicegate.operator import api
+from sluicegate.operator.api import server as api
 from sluicegate.rollout import conditions
 from sluicegate.rollout import gates as rollout_gates
 from tests.support.golden import ROOT, check

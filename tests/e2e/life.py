@@ -18,7 +18,7 @@ from sluicegate.contracts.stages import Stage
 from sluicegate.gateway.plan_table import PlanTable
 from sluicegate.lineage.store import LineageStore
 from sluicegate.observability.fold import Fold
-from sluicegate.operator.store import SqliteStore
+from sluicegate.operator.resources.store import SqliteStore
 from sluicegate.rollout.planning import look
 from tests.operator.up import Up, until
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.operator.store import SqliteStore
+from sluicegate.operator.resources.store import SqliteStore
 from tests.e2e import life
 from tests.e2e.life import Json, in_state, kill_when, rollout_of, silent_gateway, stored
 from tests.e2e.users import ask, cli, crowd

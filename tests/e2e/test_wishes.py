@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.operator.api_context import BASE
+from sluicegate.operator.api.context import BASE
 from tests.e2e import life
 from tests.e2e.life import in_state, rollout_of, rollouts
 from tests.e2e.users import ask, crowd

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sluicegate.console.demo_processes import until
+from sluicegate.console.demo.processes import until
 
 pytestmark = pytest.mark.e2e
 

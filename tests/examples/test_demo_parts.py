@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from sluicegate.console import demo_checks, demo_files
-from sluicegate.console.demo import BAD, DemoOptions, run
+from sluicegate.console.demo import checks as demo_checks
+from sluicegate.console.demo import files as demo_files
+from sluicegate.console.demo.command import BAD, DemoOptions, run
 from sluicegate.console.traffic import Answer
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.stages import Outcome

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from sluicegate.console import demo_checks, demo_files
 from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
-from sluicegate.console.demo_processes import Children, runs_url, until
+from sluicegate.console.demo import checks as demo_checks
+from sluicegate.console.demo import files as demo_files
+from sluicegate.console.demo.processes import Children, runs_url, until
 from sluicegate.console.output import moment
 from sluicegate.console.traffic import Answer, BackgroundTraffic, Tally, support_customers
 

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from sluicegate.console.demo_files import support_bot
+from sluicegate.console.demo.files import support_bot
 
 PROGRAM = support_bot() / "services.py"
 

@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.contracts.errors import Conflict, NotFound, Refused
 from sluicegate.operator.ports import Change, ChangeType, Json, ResourceStore
-from sluicegate.operator.store import Expired
+from sluicegate.operator.resources.store import Expired
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import component, owned, workflow
 

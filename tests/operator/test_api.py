@@ -14,13 +14,13 @@ import pytest
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources import AgentComponent, Resource
-from sluicegate.operator import api
-from sluicegate.operator.api_context import BASE, Api
-from sluicegate.operator.callers import Peer, user_name
-from sluicegate.operator.intake import Intake
+from sluicegate.operator.api import server as api
+from sluicegate.operator.api.callers import Peer, user_name
+from sluicegate.operator.api.context import BASE, Api
+from sluicegate.operator.api.intake import Intake
 from sluicegate.operator.ports import ref_of
-from sluicegate.operator.store import SqliteStore
-from sluicegate.operator.watch import LocalStore
+from sluicegate.operator.resources.store import SqliteStore
+from sluicegate.operator.resources.watch import LocalStore
 from sluicegate.rollout.model import Admission, Ref
 from tests.operator.samples import Json, component, workflow
 

@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from sluicegate.contracts.errors import Forbidden
-from sluicegate.operator.callers import Peer, acting, peer_of, user_name
+from sluicegate.operator.api.callers import Peer, acting, peer_of, user_name
 
 ALICE = Peer(user="alice", uid=1001, pid=1)
 ROOT = Peer(user="root", uid=0, pid=1)

@@ -7,7 +7,7 @@ import pytest
 
 from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.operator.controller import keys_of
+from sluicegate.operator.loop.controller import keys_of
 from sluicegate.operator.ports import Json
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged

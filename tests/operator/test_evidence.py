@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 from sluicegate.contracts.evidence import EvidenceKey, Question
 from sluicegate.contracts.stages import Signal, Stage
-from sluicegate.operator import evidence
+from sluicegate.operator.loop import evidence
 from sluicegate.rollout.model import Look
 from tests.operator.world import Lineage
 

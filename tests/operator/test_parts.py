@@ -20,19 +20,19 @@ from sluicegate.contracts.stages import Outcome, Signal, Stage, State
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.lineage.ingester import Progress
 from sluicegate.lineage.store import LineageStore
-from sluicegate.operator import retention
-from sluicegate.operator.clock import HostClock
-from sluicegate.operator.events import SqliteEvents
-from sluicegate.operator.gather import typed
-from sluicegate.operator.ingest import IngestThread
-from sluicegate.operator.lineage_view import since
-from sluicegate.operator.memory import MemoryStore
-from sluicegate.operator.metrics_server import MetricsServer
-from sluicegate.operator.plans import LocalPlans
-from sluicegate.operator.reservation import PortReservation
-from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
-from sluicegate.operator.telemetry import Telemetry
-from sluicegate.operator.workers import LONGEST, Fleet, Supervisor
+from sluicegate.operator.api.lineage_view import since
+from sluicegate.operator.local import retention
+from sluicegate.operator.local.ingest import IngestThread
+from sluicegate.operator.local.metrics_server import MetricsServer
+from sluicegate.operator.local.plans import LocalPlans
+from sluicegate.operator.local.reservation import PortReservation
+from sluicegate.operator.local.state_dir import StateDir, UpFile, default_state_dir, read_up
+from sluicegate.operator.local.telemetry import Telemetry
+from sluicegate.operator.local.workers import LONGEST, Fleet, Supervisor
+from sluicegate.operator.loop.clock import HostClock
+from sluicegate.operator.loop.gather import typed
+from sluicegate.operator.resources.events import SqliteEvents
+from sluicegate.operator.resources.memory import MemoryStore
 from sluicegate.rollout.model import Event, Ref
 from tests.operator.samples import staged, workflow
 from tests.operator.world import World

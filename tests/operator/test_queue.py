@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sluicegate.operator.queue import KeyedQueue, Limits, Queue
+from sluicegate.operator.loop.queue import KeyedQueue, Limits, Queue
 
 FAST = Limits(base=0.1, cap=30.0, rate=1e6, burst=1_000_000)
 KEYS = st.sampled_from("abcd")

@@ -16,9 +16,9 @@ import pytest
 
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.lineage.store import LineageStore
-from sluicegate.operator.api_context import BASE
-from sluicegate.operator.reservation import PortReservation
-from sluicegate.operator.state_dir import read_up
+from sluicegate.operator.api.context import BASE
+from sluicegate.operator.local.reservation import PortReservation
+from sluicegate.operator.local.state_dir import read_up
 from tests.operator.samples import decision, staged
 from tests.operator.up import START, Up, Users, component_server, is_alive, run, until
 

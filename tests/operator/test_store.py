@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from sluicegate.contracts.errors import Conflict, NotFound, Unavailable
-from sluicegate.operator.memory import MemoryStore
 from sluicegate.operator.ports import ResourceStore
-from sluicegate.operator.store import SqliteStore, Verb, Write
-from sluicegate.operator.watch import LocalStore
+from sluicegate.operator.resources.memory import MemoryStore
+from sluicegate.operator.resources.store import SqliteStore, Verb, Write
+from sluicegate.operator.resources.watch import LocalStore
 from tests.operator.samples import component
 from tests.operator.store_contract import HISTORY, StoreContract, at
 

@@ -16,14 +16,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sluicegate.operator.api_context import BASE
-from sluicegate.operator.state_dir import StateDir, UpFile, read_up
+from sluicegate.operator.api.context import BASE
+from sluicegate.operator.local.state_dir import StateDir, UpFile, read_up
 
 START = """
 import sys
 from pathlib import Path
-from sluicegate.operator.config import LocalConfig
-from sluicegate.operator.runner import run_local
+from sluicegate.operator.local.config import LocalConfig
+from sluicegate.operator.local.runner import run_local
 sys.exit(run_local(LocalConfig(state_dir=Path(sys.argv[1]), gateway_port=int(sys.argv[2]), metrics_port=0,
                                workers=int(sys.argv[3]))))
 """

@@ -9,12 +9,12 @@ from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, St
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
-from sluicegate.operator.controller import Controller, keys_of
-from sluicegate.operator.evidence import FoldedEvidence
-from sluicegate.operator.executor import Executor
-from sluicegate.operator.gather import Gatherer
-from sluicegate.operator.memory import MemoryStore
+from sluicegate.operator.loop.controller import Controller, keys_of
+from sluicegate.operator.loop.evidence import FoldedEvidence
+from sluicegate.operator.loop.executor import Executor
+from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.ports import Change, Json, Listing, Programmed
+from sluicegate.operator.resources.memory import MemoryStore
 from sluicegate.rollout.model import Event, Ref
 
 R = TypeVar("R")

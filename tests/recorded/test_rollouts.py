@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
-from sluicegate.console.demo_processes import Children, runs_url, until
+from sluicegate.console.demo.processes import Children, runs_url, until
 from sluicegate.console.recordings import Recording
 from sluicegate.console.replay.tasks import resampled
 from sluicegate.console.replay.workflows import ReplayWorkflow

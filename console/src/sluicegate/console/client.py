@@ -21,7 +21,7 @@ from sluicegate.contracts.errors import (
     SluicegateError,
     Unavailable,
 )
-from sluicegate.operator.state_dir import StateDir, UpFile, default_state_dir, read_up
+from sluicegate.operator.local.state_dir import StateDir, UpFile, default_state_dir, read_up
 
 ROOT = "/apis/sluicegate.io/v1alpha1"
 WORKFLOWS = "agentworkflows"

@@ -29,7 +29,7 @@ def demo(
     ] = None,
 ) -> int:
     """Try it: a good candidate is promoted and a bad one is aborted, live, with the evidence of each step."""
-    from sluicegate.console.demo import BAD, DemoOptions, run
+    from sluicegate.console.demo.command import BAD, DemoOptions, run
 
     if bad not in BAD:
         raise Refused(

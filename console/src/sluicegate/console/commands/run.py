@@ -17,7 +17,7 @@ from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.contracts.stages import Stage
 
 if TYPE_CHECKING:
-    from sluicegate.operator.state_dir import UpFile
+    from sluicegate.operator.local.state_dir import UpFile
 
 app = typer.Typer(no_args_is_help=True, help="Recorded runs: list, show, outcome.")
 RunId = Annotated[

@@ -41,9 +41,9 @@ def up(  # noqa: PLR0913 - one parameter per option
 ) -> int:
     """Run Sluicegate on this machine: API, control loop, gateway and metrics. Ctrl-C stops it; state is kept."""
     from sluicegate.console.files import read
-    from sluicegate.operator.config import LocalConfig
-    from sluicegate.operator.runner import run_local
-    from sluicegate.operator.state_dir import default_state_dir
+    from sluicegate.operator.local.config import LocalConfig
+    from sluicegate.operator.local.runner import run_local
+    from sluicegate.operator.local.state_dir import default_state_dir
 
     documents = read(filename) if filename else ()  # a broken file is told before anything starts
     folder = (state_dir or default_state_dir()).expanduser()

@@ -13,7 +13,7 @@ from sluicegate.gateway import app
 from sluicegate.gateway.protocols import native
 from sluicegate.gateway.protocols.base import CallContext, Request
 from sluicegate.gateway.protocols.table import PROTOCOLS
-from sluicegate.operator import api
+from sluicegate.operator.api import server as api
 
 
 def http_page() -> str:

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 
 from sluicegate.contracts.errors import Conflict, NotFound
-from sluicegate.operator import objects
 from sluicegate.operator.ports import Change, ChangeType, Json, Listing, ref_of
-from sluicegate.operator.store import HISTORY, Expired
+from sluicegate.operator.resources import objects
+from sluicegate.operator.resources.store import HISTORY, Expired
 from sluicegate.rollout.model import Ref
 
 

@@ -49,9 +49,10 @@ import structlog
 from aiohttp import web
 
 from sluicegate.contracts.errors import SluicegateError
-from sluicegate.operator import api_objects, api_reads
-from sluicegate.operator.api_context import API, BASE, Api, reply
-from sluicegate.operator.statuses import status, status_of
+from sluicegate.operator.api import handlers as api_objects
+from sluicegate.operator.api import reads as api_reads
+from sluicegate.operator.api.context import API, BASE, Api, reply
+from sluicegate.operator.api.statuses import status, status_of
 
 MAX_BODY = 8 * 1024 * 1024
 """Bytes of one request; beyond it 413."""

@@ -7,7 +7,7 @@ from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.gateway.plan_keeper import PlanKeeper
 from sluicegate.operator.ports import Programmed
-from sluicegate.operator.serial import SerialThread
+from sluicegate.operator.resources.serial import SerialThread
 
 ALIVE = timedelta(seconds=15)
 """A worker that was not heard of for so long (three heartbeats) is not waited for."""

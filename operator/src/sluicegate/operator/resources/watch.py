@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 
 from sluicegate.operator.ports import Change, Json, Listing
-from sluicegate.operator.serial import SerialThread
-from sluicegate.operator.store import SqliteStore, Write
+from sluicegate.operator.resources.serial import SerialThread
+from sluicegate.operator.resources.store import SqliteStore, Write
 from sluicegate.rollout.model import Ref
 
 

@@ -17,8 +17,8 @@ import orjson
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, NotFound, Unavailable
-from sluicegate.operator import objects
 from sluicegate.operator.ports import Change, ChangeType, Json, Listing, ref_of
+from sluicegate.operator.resources import objects
 from sluicegate.rollout.model import Ref
 
 HISTORY = 2_000

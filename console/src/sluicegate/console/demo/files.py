@@ -15,7 +15,7 @@ Document = dict[str, Any]
 def support_bot() -> Path:
     """The folder of the example: in an installed wheel beside this module, in a source tree under examples/."""
     installed = Path(str(resources.files("sluicegate.console"))) / "examples" / "support-bot"
-    source = Path(__file__).parents[4] / "examples" / "support-bot"
+    source = Path(__file__).parents[5] / "examples" / "support-bot"
     for folder in (installed, source):
         if (folder / "workflow.yaml").is_file():
             return folder

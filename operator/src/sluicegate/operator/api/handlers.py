@@ -10,11 +10,11 @@ from aiohttp import web
 from sluicegate.contracts.errors import Forbidden, Problem, Refused, SluicegateError
 from sluicegate.contracts.resources import Kind
 from sluicegate.contracts.resources.base import API_VERSION
-from sluicegate.operator import objects
-from sluicegate.operator.api_context import Api, api_of, caller_of, is_dry, json_body, kind_at, number, reply
-from sluicegate.operator.intake import Applied, Mode, Operation
+from sluicegate.operator.api.context import Api, api_of, caller_of, is_dry, json_body, kind_at, number, reply
+from sluicegate.operator.api.intake import Applied, Mode, Operation
+from sluicegate.operator.api.statuses import status_of
 from sluicegate.operator.ports import ChangeType, Json
-from sluicegate.operator.statuses import status_of
+from sluicegate.operator.resources import objects
 from sluicegate.rollout.model import Ref
 
 MAX_DOCUMENTS = 500

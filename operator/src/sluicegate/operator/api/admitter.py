@@ -9,8 +9,8 @@ from sluicegate.contracts.resources import (
     WorkflowRevision,
     WorkflowRollout,
 )
-from sluicegate.operator.callers import Peer
-from sluicegate.operator.gather import typed
+from sluicegate.operator.api.callers import Peer
+from sluicegate.operator.loop.gather import typed
 from sluicegate.operator.ports import ResourceReader
 from sluicegate.rollout.admission import admit
 from sluicegate.rollout.model import Admission, AdmissionContext, Ref

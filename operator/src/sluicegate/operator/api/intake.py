@@ -18,11 +18,11 @@ from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Problem, 
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources import KINDS, Decision, Kind
 from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY, Resource
-from sluicegate.operator import objects
-from sluicegate.operator.callers import Peer
+from sluicegate.operator.api.callers import Peer
 from sluicegate.operator.ports import Json
-from sluicegate.operator.store import Verb, Write
-from sluicegate.operator.watch import LocalStore
+from sluicegate.operator.resources import objects
+from sluicegate.operator.resources.store import Verb, Write
+from sluicegate.operator.resources.watch import LocalStore
 from sluicegate.rollout.model import Admission, Ref
 
 _TRIES = 5

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sluicegate.console import demo_checks, output
+from sluicegate.console import output
 from sluicegate.console.client import Client
+from sluicegate.console.demo import checks as demo_checks
 from sluicegate.console.figures import gate_number
 from sluicegate.console.traffic import Answer, Tally
 

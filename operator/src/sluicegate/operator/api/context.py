@@ -9,10 +9,10 @@ from aiohttp import web
 
 from sluicegate.contracts.errors import NotFound, Problem, Refused
 from sluicegate.contracts.resources import KINDS, Kind
-from sluicegate.operator.callers import Peer, acting, peer_of
-from sluicegate.operator.intake import Intake
+from sluicegate.operator.api.callers import Peer, acting, peer_of
+from sluicegate.operator.api.intake import Intake
 from sluicegate.operator.ports import Json
-from sluicegate.operator.watch import LocalStore
+from sluicegate.operator.resources.watch import LocalStore
 
 BASE = "/apis/sluicegate.io/v1alpha1"
 AS_HEADERS = ("Impersonate-User", "Sluicegate-As")

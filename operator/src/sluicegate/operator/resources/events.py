@@ -11,9 +11,9 @@ from pathlib import Path
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.lineage import sqlite_files
-from sluicegate.operator.objects import stamp
 from sluicegate.operator.ports import Json
-from sluicegate.operator.serial import SerialThread
+from sluicegate.operator.resources.objects import stamp
+from sluicegate.operator.resources.serial import SerialThread
 from sluicegate.rollout.model import Event
 
 KEPT = 5_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sluicegate.operator.state_dir import default_state_dir
+from sluicegate.operator.local.state_dir import default_state_dir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

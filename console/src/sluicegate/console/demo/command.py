@@ -10,9 +10,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from sluicegate.console import demo_checks, demo_files, demo_text, output
+from sluicegate.console import output
 from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
-from sluicegate.console.demo_processes import Children, runs_url, until
+from sluicegate.console.demo import checks as demo_checks
+from sluicegate.console.demo import files as demo_files
+from sluicegate.console.demo import text as demo_text
+from sluicegate.console.demo.processes import Children, runs_url, until
 from sluicegate.contracts.errors import Problem, Refused, SluicegateError, Unavailable
 from sluicegate.contracts.stages import Outcome
 

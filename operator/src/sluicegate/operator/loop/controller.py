@@ -15,11 +15,11 @@ import structlog
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, SluicegateError
 from sluicegate.contracts.resources import KINDS
-from sluicegate.operator.executor import Executor
-from sluicegate.operator.gather import Gatherer
+from sluicegate.operator.loop.executor import Executor
+from sluicegate.operator.loop.gather import Gatherer
+from sluicegate.operator.loop.queue import KeyedQueue, Limits
 from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, ResourceStore
-from sluicegate.operator.queue import KeyedQueue, Limits
-from sluicegate.operator.store import Expired
+from sluicegate.operator.resources.store import Expired
 from sluicegate.rollout.model import Plan, Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
 from sluicegate.rollout.workflows import reconcile_workflow

@@ -18,8 +18,8 @@ from contextlib import AsyncExitStack
 import structlog
 
 from sluicegate.contracts.errors import SluicegateError, Unavailable
-from sluicegate.operator.config import LocalConfig
-from sluicegate.operator.state_dir import StateDir
+from sluicegate.operator.local.config import LocalConfig
+from sluicegate.operator.local.state_dir import StateDir
 
 _STDIN = 0
 log = structlog.get_logger(__name__)
@@ -39,10 +39,10 @@ class LocalRunner:
 
     async def serve(self) -> None:
         """Run until stopped. Conflict when another `up` holds the state folder, Unavailable for ports."""
-        from sluicegate.operator import local  # noqa: PLC0415 - the lock comes before anything heavy
+        from sluicegate.operator.local import assembly  # noqa: PLC0415 - the lock comes before anything heavy
 
         async with AsyncExitStack() as stack:
-            parts = await local.assemble(self.config, self.state, stack)
+            parts = await assembly.assemble(self.config, self.state, stack)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(job) for job in parts.jobs()]
                 try:
@@ -60,7 +60,7 @@ def run_local(config: LocalConfig) -> int:
 
     Exit code: 0 stopped on request, 5 another `up` holds the state folder, 6 a port or file cannot be used.
     """
-    from sluicegate.operator import logs  # noqa: PLC0415 - reading the settings needs none of this
+    from sluicegate.operator.local import logs  # noqa: PLC0415 - reading the settings needs none of this
 
     os.umask(0o077)  # runs, prompts and logs are for their owner only, in a folder that others may enter too
     state = StateDir(config.state_dir.expanduser().absolute())

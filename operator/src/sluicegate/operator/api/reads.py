@@ -3,8 +3,8 @@
 from aiohttp import web
 
 from sluicegate.contracts.errors import NotFound, Problem, Refused
-from sluicegate.operator.api_context import api_of, caller_of, number, reply
-from sluicegate.operator.statuses import status
+from sluicegate.operator.api.context import api_of, caller_of, number, reply
+from sluicegate.operator.api.statuses import status
 
 RUN_FILTERS = ("namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since")
 FALLBACK_FILTERS = ("namespace", "workflow", "rollout", "component", "stage", "attempt")

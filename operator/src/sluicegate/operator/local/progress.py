@@ -3,8 +3,8 @@
 import sys
 from datetime import datetime
 
+from sluicegate.operator.local.state_dir import UpFile
 from sluicegate.operator.ports import EventSink
-from sluicegate.operator.state_dir import UpFile
 from sluicegate.rollout.model import Event, Severity
 
 

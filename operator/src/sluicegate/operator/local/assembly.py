@@ -14,30 +14,31 @@ from prometheus_client import CollectorRegistry
 from sluicegate.contracts.errors import SluicegateError
 from sluicegate.lineage.ingester import Ingester
 from sluicegate.lineage.store import LineageStore
-from sluicegate.operator import api, retention
-from sluicegate.operator.admitter import RolloutAdmitter
-from sluicegate.operator.api_context import Api
-from sluicegate.operator.clock import HostClock
-from sluicegate.operator.config import LocalConfig
-from sluicegate.operator.controller import Controller
-from sluicegate.operator.events import LocalEvents
-from sluicegate.operator.evidence import FoldedEvidence
-from sluicegate.operator.executor import Executor
-from sluicegate.operator.gather import Gatherer
-from sluicegate.operator.ingest import IngestThread
-from sluicegate.operator.intake import Intake
-from sluicegate.operator.lineage_view import StoredLineage
-from sluicegate.operator.metrics_server import MetricsServer
-from sluicegate.operator.objects import stamp
-from sluicegate.operator.plans import LocalPlans
+from sluicegate.operator.api import server as api
+from sluicegate.operator.api.admitter import RolloutAdmitter
+from sluicegate.operator.api.context import Api
+from sluicegate.operator.api.intake import Intake
+from sluicegate.operator.api.lineage_view import StoredLineage
+from sluicegate.operator.local import retention
+from sluicegate.operator.local.config import LocalConfig
+from sluicegate.operator.local.ingest import IngestThread
+from sluicegate.operator.local.metrics_server import MetricsServer
+from sluicegate.operator.local.plans import LocalPlans
+from sluicegate.operator.local.progress import Progress, ShownEvents
+from sluicegate.operator.local.reservation import PortReservation
+from sluicegate.operator.local.state_dir import StateDir, UpFile
+from sluicegate.operator.local.telemetry import Telemetry
+from sluicegate.operator.local.workers import Fleet, Supervisor, boot_name
+from sluicegate.operator.loop.clock import HostClock
+from sluicegate.operator.loop.controller import Controller
+from sluicegate.operator.loop.evidence import FoldedEvidence
+from sluicegate.operator.loop.executor import Executor
+from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.ports import Json
-from sluicegate.operator.progress import Progress, ShownEvents
-from sluicegate.operator.reservation import PortReservation
-from sluicegate.operator.state_dir import StateDir, UpFile
-from sluicegate.operator.store import SqliteStore
-from sluicegate.operator.telemetry import Telemetry
-from sluicegate.operator.watch import LocalStore
-from sluicegate.operator.workers import Fleet, Supervisor, boot_name
+from sluicegate.operator.resources.events import LocalEvents
+from sluicegate.operator.resources.objects import stamp
+from sluicegate.operator.resources.store import SqliteStore
+from sluicegate.operator.resources.watch import LocalStore
 from sluicegate.rollout.model import Event, Ref, Severity
 
 log = structlog.get_logger(__name__)

@@ -1,0 +1,1 @@
+"""The local API: kube-shaped REST on a Unix socket."""

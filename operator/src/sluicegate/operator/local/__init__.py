@@ -1,0 +1,1 @@
+"""The process shell of local mode: what `sluicegate up` runs."""

@@ -1,0 +1,1 @@
+"""The control loop: keyed queue, gather, decide, apply, report."""

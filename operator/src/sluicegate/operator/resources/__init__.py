@@ -1,0 +1,1 @@
+"""The resource store and its watches and events."""
