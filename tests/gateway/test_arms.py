@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode, place_of
 from sluicegate.contracts.runs import Arm
-from sluicegate.gateway.arms import assign, hashed, is_inside, mirror_probability, position
+from sluicegate.gateway.arms import assign, mirror_probability, position
 from tests.gateway.components import rolling, spec_of
 
 SPEC = spec_of({"name": "a", "version": "1", "endpoint": {"url": "http://x"}, "sideEffects": "None"})
@@ -28,7 +28,7 @@ def _serving(plan: RoutePlan, key: str) -> Arm:
 def test_a_unit_is_inside_exactly_when_its_hash_is_below_the_share(key: str, share: Share) -> None:
     # Oracle: the definition in exact fractions.
     place = Fraction(int(sha256(b"salt" + key.encode("utf-8", "surrogatepass")).hexdigest()[:16], 16), 2**64)
-    assert is_inside(hashed("salt", key), share) == (place < Fraction(share.numerator, share.denominator))
+    assert share.holds(place_of("salt", key)) == (place < Fraction(share.numerator, share.denominator))
 
 
 @given(KEYS, SHARES, SHARES)
@@ -46,9 +46,9 @@ def test_a_session_stays_in_its_arm(key: str, share: Share, one: object, two: ob
 
 
 def test_the_end_of_a_share_is_outside() -> None:
-    assert not is_inside(0, Share(0, 1))
-    assert not is_inside(1 << 63, Share(1, 2))
-    assert is_inside((1 << 63) - 1, Share(1, 2))
+    assert not Share(0, 1).holds(0)
+    assert not Share(1, 2).holds(1 << 63)
+    assert Share(1, 2).holds((1 << 63) - 1)
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -11,9 +11,10 @@ import pytest
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.routes import Share, place_of
 from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Signal, Stage, State
 from sluicegate.observability.fold import Fold
-from sluicegate.rollout import planning, routing
+from sluicegate.rollout import planning
 from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.samples import T0, observed, remember, rollout, workflow_spec
 
@@ -117,7 +118,7 @@ def _unit(fold: Fold, draw: random.Random, candidate: Facts, now: Any) -> Observ
     )
     if fold.key.stage in MIRRORED_STAGES:
         return seen
-    inside = fold.key.stage is Stage.FULL or routing.position("salt", unit) < 0.5
+    inside = fold.key.stage is Stage.FULL or Share(1, 2).holds(place_of("salt", unit))
     return replace(seen, stable=None, control=None) if inside else replace(seen, candidate=None, control=None)
 
 

@@ -1,13 +1,10 @@
 """Who answers whom, and when a plan gets a new version."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sluicegate.contracts.routes import Share, TrafficMode
+from sluicegate.contracts.routes import Share, TrafficMode, place_of
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.rollout import planning, routing
 from sluicegate.rollout.routing import LEASE, Passage
@@ -62,18 +59,10 @@ def test_a_version_that_was_promised_for_another_content_is_not_used_for_this_on
     assert routing.program(idle, stored, known=5, moved=True, now=T0).version == 6
 
 
-@given(st.text(), st.fractions(0, 1), st.fractions(0, 1))
-def test_a_unit_stays_in_when_the_share_grows(key: str, one: Fraction, other: Fraction) -> None:
-    place = routing.position("salt", key)
-    assert 0.0 <= place < 1.0
-    small, large = sorted((one, other))
-    assert place >= small or place < large, "inside the smaller share means inside the larger"
-
-
 def test_another_salt_draws_other_units() -> None:
     keys = [f"session-{number}" for number in range(2000)]
-    inside = {key for key in keys if routing.position("a", key) < 0.2}
-    both = {key for key in inside if routing.position("b", key) < 0.2}
+    inside = {key for key in keys if Share(1, 5).holds(place_of("a", key))}
+    both = {key for key in inside if Share(1, 5).holds(place_of("b", key))}
     # Binomial(2000, 0.2): 400 ± 4 sd (72); of those again a fifth.
     assert 328 <= len(inside) <= 472
     assert len(both) < 0.35 * len(inside)

@@ -3,9 +3,23 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 from sluicegate.contracts.stages import Stage
+
+PLACES = 1 << 64
+"""Places that a unit can hash to. Whole numbers only: a unit never leaves a share that grows, no rounding decides."""
+
+
+def digest_of(salt: str, key: str) -> bytes:
+    """The hash that decides a unit's arm."""
+    return sha256(f"{salt}{key}".encode("utf-8", "surrogatepass")).digest()
+
+
+def place_of(salt: str, key: str) -> int:
+    """A unit's place in [0, 2^64): the first eight bytes of its hash."""
+    return int.from_bytes(digest_of(salt, key)[:8], "big")
 
 
 class TrafficMode(StrEnum):
@@ -26,6 +40,10 @@ class Share:
     def __float__(self) -> float:
         """As a number in [0, 1]."""
         return self.numerator / self.denominator
+
+    def holds(self, place: int) -> bool:
+        """Whether a unit at `place` is inside: place/2^64 below the share. A larger share holds all that a smaller holds."""
+        return place * self.denominator < self.numerator * PLACES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,9 @@
-"""Which arm a unit is in: sticky, nested, exact.
-
-The hash of (salt, key) is a 64-bit number u; a unit is inside a share n/d when u·d < n·2^64. Whole numbers only,
-so that a unit never leaves a share that grows and no rounding decides.
-"""
+"""Which arm a unit is in: sticky, nested, exact (contracts.routes: places and shares)."""
 
 from dataclasses import dataclass
-from hashlib import sha256
 
-from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import RoutePlan, TrafficMode, digest_of, place_of
 from sluicegate.contracts.runs import Arm
-
-_SPACE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +26,6 @@ class Assignment:
     session: bool = False
 
 
-def hashed(salt: str, key: str) -> int:
-    """The unit's place among 2^64."""
-    return int.from_bytes(sha256(f"{salt}{key}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
-
-
-def is_inside(place: int, share: Share) -> bool:
-    """Whether a place is inside a share. A larger share holds every place that a smaller one holds."""
-    return place * share.denominator < share.numerator * _SPACE
-
-
 def position(place: int) -> float:
     """A place as a number in [0, 1), rounded down to 53 bits so that it never becomes 1."""
     return (place >> 11) / (1 << 53)
@@ -52,12 +35,12 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
     """The arms of a run. key: the routing key, None: every run is its own unit. leased: the plan's lease holds."""
     session = key is not None
     salt = plan.salt or f"{plan.namespace}/{plan.workflow}"
-    digest = sha256(f"{salt}{key if session else run_id}".encode("utf-8", "surrogatepass")).digest()
+    digest = digest_of(salt, run_id if key is None else key)
     unit = digest[:16].hex() if session else run_id
     if plan.mode is TrafficMode.STABLE_ONLY or plan.candidate is None or not leased:
         return Assignment(serving=Arm.STABLE, unit=unit, session=session)
     place = int.from_bytes(digest[:8], "big")
-    inside, share = is_inside(place, plan.share), float(plan.share)
+    inside, share = plan.share.holds(place), float(plan.share)
     if plan.mode is TrafficMode.SPLIT:
         return Assignment(
             serving=Arm.CANDIDATE if inside else Arm.STABLE,
@@ -67,7 +50,7 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
             observed=True,
             session=session,
         )
-    control = inside and is_inside(hashed(f"{salt}control", key if key is not None else run_id), plan.control)
+    control = inside and plan.control.holds(place_of(f"{salt}control", run_id if key is None else key))
     return Assignment(
         serving=Arm.STABLE,
         unit=unit,

@@ -9,6 +9,7 @@ from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, St
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedStage, RevisionRef, RolloutSpec
 from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.routes import place_of
 from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Signal, Stage, State, Verdict
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import gates, planning, routing, table, transitions, verdicts
@@ -160,8 +161,7 @@ class _Run:
         self._fold.add(seen if self._stage.name in MIRRORED_STAGES else self._split(seen))
 
     def _split(self, seen: Observation) -> Observation:
-        share = self._stage.share
-        inside = routing.position(self._spec.salt, seen.unit) < share.numerator / share.denominator
+        inside = routing.share_of(self._stage.share).holds(place_of(self._spec.salt, seen.unit))
         return (
             replace(seen, stable=None, control=None)
             if inside

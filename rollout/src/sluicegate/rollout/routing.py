@@ -1,6 +1,5 @@
 """The routing plan: who answers whom. Pure, derived from a rollout's state on every look."""
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -129,9 +128,3 @@ def program(
         return Programming(version=held, plan=renewal)
     version = known if known > held and not moved else max(known, held) + 1
     return Programming(version=version, plan=replace(wanted, version=version))
-
-
-def position(salt: str, key: str) -> float:
-    """Where a unit stands in [0, 1): the first 53 bits of sha256(salt ‖ key). Below the share: in the candidate's part."""
-    digest = hashlib.sha256(f"{salt}{key}".encode()).digest()
-    return (int.from_bytes(digest[:8], "big") >> 11) / float(1 << 53)
