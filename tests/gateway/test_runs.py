@@ -103,9 +103,10 @@ async def test_a_body_that_is_no_json_is_refused(body: bytes) -> None:
 async def test_a_component_contract_is_checked_on_both_sides(
     fault: dict[str, Any], failure: str, code: int
 ) -> None:
+    steps = [{"name": "agent", "component": "agent"}]
     async with (
         serving(lambda _: {}) as server,
-        harness(stable_plan(spec_of(component(server.url, **fault)))) as gate,
+        harness(stable_plan(spec_of(component(server.url, **fault), steps=steps))) as gate,
     ):
         response = await gate.run({})
         run = gate.spool.of("run")[0]
