@@ -27,7 +27,9 @@ def test_apply_says_what_became_of_each_object(server: ApiServer, cli: Cli, tmp_
     file = write(tmp_path / "two.yaml", objects.workflow("one"), objects.workflow("two"))
     assert cli("apply", "-f", file).out == "agentworkflow/one created\nagentworkflow/two created\n"
     write(tmp_path / "two.yaml", objects.workflow("one"), objects.workflow("two", version="2.5.0"))
-    assert cli("apply", "-f", file).out == "agentworkflow/one unchanged\nagentworkflow/two configured\n"
+    changed = cli("apply", "-f", file)
+    assert changed.out == "agentworkflow/one unchanged\nagentworkflow/two configured\n"
+    assert "next: sluicegate rollout status two -w" in changed.err
 
 
 def test_a_dry_run_stores_nothing(server: ApiServer, cli: Cli, tmp_path: Path) -> None:

@@ -30,6 +30,14 @@ def test_list_shows_a_line_per_run(server: ApiServer, cli: Cli, noon: None, gold
     assert cli("run", "list", "-o", "name").out.split() == [RUN]
 
 
+def test_an_empty_list_of_a_mistyped_workflow_says_so(server: ApiServer, cli: Cli, noon: None) -> None:
+    server.lineage.summaries = []
+    found = cli("run", "list", "--workflow", "suport-bot")
+    assert (found.code, found.out) == (0, "")
+    assert "no workflow 'suport-bot' in namespace default" in found.err
+    assert found.err.endswith("0 runs\n")
+
+
 def test_filters_go_to_the_server_as_it_names_them(server: ApiServer, cli: Cli, noon: None) -> None:
     arguments = "--workflow w --arm candidate --stage shadow --outcome failed --fallback --since 10m --limit 3 -n shop"
     assert cli("run", "list", *arguments.split()).code == 0

@@ -40,6 +40,15 @@ def apply(
         return
     for one in results:
         output.echo(output.name_of(one.object) if format is Format.NAME else said(one, dry_run=dry_run))
+    changed = [one.object["metadata"] for one in results if _starts_something(one)]
+    if changed and format is not Format.NAME and not dry_run:
+        metadata = changed[0]
+        space = "" if metadata["namespace"] == "default" else f" -n {metadata['namespace']}"
+        output.note(f"next: sluicegate rollout status {metadata['name']}{space} -w")
+
+
+def _starts_something(applied: Applied) -> bool:
+    return applied.object["kind"] == "AgentWorkflow" and applied.operation == "configured"
 
 
 def said(applied: Applied, *, dry_run: bool = False) -> str:

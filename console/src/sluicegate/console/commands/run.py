@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sluicegate.console import output
+from sluicegate.console import output, targets
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output, Session, connected
@@ -89,7 +89,23 @@ def list_runs(  # noqa: PLR0913 - one parameter per option
         return
     if found:
         output.echo(runs_table(found, system.now(), wide=format is Format.WIDE))
+    elif workflow is not None and not every:
+        _tell_unknown(session, workflow)
     output.note(f"{output.plural(len(found), 'run')}" + (", newest first" if len(found) > 1 else ""))
+
+
+def _tell_unknown(session: Session, workflow: str) -> None:
+    """An empty list may be a mistyped name; runs may outlive their workflow, so it is no error."""
+    try:
+        session.client.get(targets.WORKFLOWS, session.namespace, workflow)
+    except NotFound:
+        output.note(
+            str(
+                targets.unknown(
+                    session.client, targets.WORKFLOWS, session.namespace, workflow, noun="workflow"
+                )
+            )
+        )
 
 
 @app.command()

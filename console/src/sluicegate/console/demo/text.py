@@ -88,8 +88,18 @@ def back(version: str, after: int, others: int) -> str:
 def users(tally: Tally) -> str:
     """All that the users saw."""
     parts = [f"{number} by {version}" for version, number in sorted(tally.by_version().items())]
-    unanswered = f"; {tally.failed} without a good answer" if tally.failed else "; every run was answered"
-    return f"\nFrom the users' side: {len(tally.answers)} runs, {', '.join(parts)}{unanswered}."
+    failed = [
+        f"{answer.status or 'no answer'} {answer.run_id}".strip()
+        for answer in tally.answers
+        if answer.status != 200
+    ]
+    end = "; every run was answered."
+    if failed:
+        end = (
+            f"; {len(failed)} without a good answer ({', '.join(failed[:3])}): the example's components fail now and "
+            "then, in every version."
+        )
+    return f"\nFrom the users' side: {len(tally.answers)} runs, {', '.join(parts)}{end}"
 
 
 def commands(client: Client, witness: str, *, keep: bool) -> str:
