@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sluicegate.console import output, targets
+from sluicegate.console.client import WORKFLOWS
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output, Session, connected
@@ -97,14 +98,10 @@ def list_runs(  # noqa: PLR0913 - one parameter per option
 def _tell_unknown(session: Session, workflow: str) -> None:
     """An empty list may be a mistyped name; runs may outlive their workflow, so it is no error."""
     try:
-        session.client.get(targets.WORKFLOWS, session.namespace, workflow)
+        session.client.get(WORKFLOWS, session.namespace, workflow)
     except NotFound:
         output.note(
-            str(
-                targets.unknown(
-                    session.client, targets.WORKFLOWS, session.namespace, workflow, noun="workflow"
-                )
-            )
+            str(targets.unknown(session.client, WORKFLOWS, session.namespace, workflow, noun="workflow"))
         )
 
 
