@@ -7,11 +7,12 @@ set=$1
 if [ ! -x "$VENV/bin/pip" ]; then
   echo "setting up $VENV ($("$PYTHON" --version))"
   rm -rf "$VENV"
-  if ! "$PYTHON" -m venv "$VENV" 2>/dev/null; then
+  if ! "$PYTHON" -m venv "$VENV" >/dev/null 2>&1; then
     rm -rf "$VENV"
     # Debian ships venv apart from Python.
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-      apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null
+      echo "installing python3-venv, which Debian ships apart from Python"
+      apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null 2>&1
       "$PYTHON" -m venv "$VENV"
     else
       echo "the venv module is missing; install it: apt-get install python3-venv" >&2; exit 1
