@@ -21,7 +21,7 @@ from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.lineage.ingester import Progress
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.api.lineage_view import since
-from sluicegate.operator.local import retention
+from sluicegate.operator.local import logs, retention
 from sluicegate.operator.local.ingest import IngestThread
 from sluicegate.operator.local.metrics_server import MetricsServer
 from sluicegate.operator.local.plans import LocalPlans
@@ -327,3 +327,19 @@ def test_a_port_is_held_until_it_is_given_back() -> None:
     PortReservation("127.0.0.1", first.port).close()
     with pytest.raises(Unavailable, match="no address"):
         PortReservation("not a host", 0)
+
+
+def test_a_log_that_others_append_to_is_trimmed_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "SIZE", 10)
+    path = tmp_path / "gateway.log"
+    assert not logs.trim(path)
+    with path.open("ab", buffering=0) as writer:
+        writer.write(b"0123456789")
+        assert not logs.trim(path)
+        writer.write(b"a\n")
+        assert logs.trim(path)
+        writer.write(b"next\n")
+    assert path.read_bytes() == b"next\n"
+    assert (tmp_path / "gateway.log.1").read_bytes() == b"0123456789a\n"

@@ -30,6 +30,7 @@ from sluicegate.gateway.mirrors import MirrorAllowances
 from sluicegate.gateway.plans import LivePlan
 from sluicegate.gateway.problems import Response, failed_run, problem, violations_json
 from sluicegate.gateway.resilience.destinations import Destinations
+from sluicegate.gateway.telling import FailureLog, named
 from sluicegate.gateway.tracing import Trace, trace_of
 from sluicegate.lineage.entries import encode_after, encode_observation, encode_run
 from sluicegate.lineage.identity import input_hash
@@ -60,6 +61,7 @@ class RunService:
     destinations: Destinations = field(default_factory=Destinations)
     mirror_destinations: Destinations = field(default_factory=Destinations)
     allowances: MirrorAllowances = field(default_factory=MirrorAllowances)
+    failures: FailureLog = field(default_factory=FailureLog)
     mirrors: set[asyncio.Task[None]] = field(default_factory=set)
     takes_mirrors: bool = True
 
@@ -71,9 +73,13 @@ class RunService:
 
     async def serve(self, live: LivePlan, incoming: Incoming) -> tuple[Response, After | None]:
         """The answer, its record already written, and what to do once it is sent."""
+        run_id = uuid7()
+        with named(run_id):
+            return await self._serve(live, incoming, run_id)
+
+    async def _serve(self, live: LivePlan, incoming: Incoming, run_id: str) -> tuple[Response, After | None]:
         kernel = self.kernel
         started = kernel.monotonic()
-        run_id = uuid7()
         trace = trace_of(run_id, incoming.traceparent)
         try:
             value = parse(incoming.body)
@@ -140,6 +146,9 @@ class RunService:
         response = _response(state, trace)
         has_after = bool(state.program.after_steps) and state.failure is None
         record = record_of(frame, state)
+        if state.failure is not None:
+            now = self.kernel.monotonic()
+            self.failures.tell(record, step=state.failed_step, reason=state.failure.value, now=now)
         lines = [self._encoded(record, state.program)]
         if frame.assignment.observed and not has_after and not frame.assignment.mirrored:
             lines += self._observation(frame, state, {state.arm: arm_facts(state)})
@@ -155,8 +164,9 @@ class RunService:
         mirrors: list[ArmState] = []
         is_whole = False
         try:
-            await self._after_answer(served, record)
-            is_whole = await self._mirror(frame, live, trace, served.patience, mirrors)
+            with named(frame.run_id):
+                await self._after_answer(served, record)
+                is_whole = await self._mirror(frame, live, trace, served.patience, mirrors)
         finally:
             # Also when the worker is stopped in the middle: a unit is observed or counted as dropped, never lost.
             if frame.assignment.mirrored and not is_whole:

@@ -64,7 +64,7 @@ class Parts:
         return (
             self.controller.run(),
             self.supervisor.run(),
-            retention.keep(self.stores.store, self.stores.lineage),
+            retention.keep(self.stores.store, self.stores.lineage, self.state.logs / "gateway.log"),
         )
 
     async def ready(self) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import logging.handlers
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,16 @@ import structlog
 
 SIZE = 20 * 1024 * 1024
 """Bytes of one log file; three older ones are kept."""
+
+
+def trim(path: Path) -> bool:
+    """Keep one older copy of a file that other processes append to, and empty it, once it is above SIZE."""
+    if not path.exists() or path.stat().st_size <= SIZE:
+        return False
+    shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+    with path.open("r+b") as file:  # opened for appending by its writers, who go on at its new end
+        file.truncate()
+    return True
 
 
 def configure(path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Hourly: hot runs become cold, cold runs go, as each workflow's `lineage` says."""
+"""Hourly: hot runs become cold, cold runs go, as each workflow's `lineage` says; the workers' log is trimmed."""
 
 import asyncio
 import sqlite3
+from pathlib import Path
 
 import structlog
 
@@ -9,6 +10,7 @@ from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import SluicegateError
 from sluicegate.lineage.retention import Policy, Tiers, sweep
 from sluicegate.lineage.store import LineageStore
+from sluicegate.operator.local import logs
 from sluicegate.operator.ports import ResourceReader
 
 PERIOD = 3600.0
@@ -17,14 +19,15 @@ FIRST = 30.0
 log = structlog.get_logger(__name__)
 
 
-async def keep(store: ResourceReader, lineage: LineageStore) -> None:
-    """Sweep for ever; a failure is told and tried again at the next hour."""
+async def keep(store: ResourceReader, lineage: LineageStore, worker_log: Path) -> None:
+    """Sweep for ever, and trim the workers' log; a failure is told and tried again at the next hour."""
     wait = FIRST
     while True:
         await asyncio.sleep(wait + system.jitter(wait / 10))
         wait = PERIOD
         try:
             await sweep_once(store, lineage)
+            await asyncio.to_thread(logs.trim, worker_log)
         except (SluicegateError, sqlite3.Error, OSError) as error:
             log.warning("retention_failed", error=repr(error))
 
