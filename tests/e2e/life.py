@@ -28,6 +28,23 @@ NEVER = 1_000_000
 LONG = dict.fromkeys(("Canary", "Shadow", "Controlled", "Full"), NEVER)
 
 
+def serving(up: Up, workflow: str = "echo") -> None:
+    """Wait until every worker serves the workflow, not only the one that answers first."""
+
+    def ready() -> bool:
+        found = [item for item in up.objects("agentworkflows") if item["metadata"]["name"] == workflow]
+        conditions = (found[0].get("status") or {}).get("conditions", []) if found else []
+        return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
+
+    until(f"every worker serves {workflow}", ready)
+
+
+def is_programmed(rollout: Json | None) -> bool:
+    """Whether every worker follows the rollout's plan."""
+    status = (rollout or {}).get("status") or {}
+    return bool(status) and status.get("programmedVersion", 0) >= status.get("planVersion", 0)
+
+
 def rollouts(up: Up, workflow: str = "echo") -> list[Json]:
     """Those of a workflow that have a status, the oldest first."""
     found = [item for item in up.objects("workflowrollouts") if item["spec"]["workflow"] == workflow]

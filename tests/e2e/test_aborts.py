@@ -10,7 +10,7 @@ import pytest
 from sluicegate.operator.resources.store import SqliteStore
 from tests.e2e import life
 from tests.e2e.life import Json, in_state, kill_when, rollout_of, silent_gateway, stored
-from tests.e2e.users import ask, cli, crowd
+from tests.e2e.users import cli, crowd
 from tests.operator.samples import decision, staged
 from tests.operator.up import Up, component_server, until
 
@@ -23,7 +23,7 @@ STABLE, CANDIDATE = "1.0.0", "2.0.0"
 
 def rolling(up: Up, url: str, name: str, candidate: Json) -> None:
     up.apply(staged(STABLE, url, name=name))
-    until("stable serves", lambda: ask(up, name, "anybody").code == 200)
+    life.serving(up, name)
     up.apply(candidate)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e import life
 from tests.e2e.life import in_state, rollout_of
-from tests.e2e.users import ask, crowd
+from tests.e2e.users import crowd
 from tests.operator.samples import staged
 from tests.operator.up import START, Up, Users, component_server, run, until
 
@@ -46,9 +46,16 @@ def rolled(tmp_path: Path, components: str) -> Iterator[Up]:
     try:
         up.start()
         up.apply(staged("1.0.0", components))
-        until("stable serves", lambda: ask(up, "echo", "anybody").code == 200)
+        life.serving(up, "echo")
         up.apply(staged("2.0.0", components, needs={"Controlled": life.NEVER}))
-        until("Controlled", lambda: crowd(up, "echo") and state(up) == "Controlled")
+        until(
+            "Controlled",
+            lambda: (
+                crowd(up, "echo")
+                and state(up) == "Controlled"
+                and life.is_programmed(rollout_of(up, "2.0.0"))
+            ),
+        )
         yield up
     finally:
         up.kill()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e import life
 from tests.e2e.life import in_state, rollout_of
-from tests.e2e.users import ask, cli, crowd, together
+from tests.e2e.users import cli, crowd, together
 from tests.operator.samples import decision, staged
 from tests.operator.up import Up, until
 
@@ -20,7 +20,7 @@ ORDER = ("Canary", "Shadow", "Controlled", "Full", "Draining")
 def rolling(up: Up, url: str, name: str, needs: dict[str, int] | None = None) -> Any:
     """A workflow with a candidate in Canary."""
     up.apply(staged("1.0.0", url, name=name))
-    until("stable serves", lambda: ask(up, name, "anybody").code == 200)
+    life.serving(up, name)
     up.apply(staged("2.0.0", url, name=name, needs=needs or life.LONG))
     return in_state(up, "Canary", "2.0.0", name)
 

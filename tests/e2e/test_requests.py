@@ -5,9 +5,10 @@ import socket
 
 import pytest
 
+from tests.e2e import life
 from tests.e2e.users import ask
 from tests.operator.samples import staged
-from tests.operator.up import Up, until
+from tests.operator.up import Up
 
 pytestmark = pytest.mark.e2e
 
@@ -33,7 +34,7 @@ def served(up: Up, url: str) -> Up:
     wanted = staged("1.0.0", url)
     wanted["spec"]["routing"] = {"key": 'has(headers.session) ? headers.session : ""'}
     up.apply(wanted)
-    until("stable serves", lambda: ask(up, "echo", "anybody").code == 200)
+    life.serving(up, "echo")
     return up
 
 

@@ -15,7 +15,7 @@ import pytest
 from sluicegate.operator.api.context import BASE
 from tests.e2e import life
 from tests.e2e.life import in_state, rollout_of, rollouts
-from tests.e2e.users import ask, crowd
+from tests.e2e.users import crowd
 from tests.operator.samples import staged
 from tests.operator.up import Up, until
 
@@ -25,7 +25,7 @@ STAGES = ["Canary", "Shadow", "Controlled", "Full"]
 
 def served(up: Up, url: str, name: str) -> None:
     up.apply(staged("1.0.0", url, name=name))
-    until("stable serves", lambda: ask(up, name, "anybody").code == 200)
+    life.serving(up, name)
 
 
 def reach(up: Up, name: str, stage: str) -> None:
