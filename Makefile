@@ -31,7 +31,7 @@ layers: setup-dev ## who may import whom
 	$(VENV)/bin/lint-imports
 
 unit: setup-dev  ## all tests, in parallel, with coverage
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered
 
 bench: setup-dev ## one machine-readable run of every benchmark
 	$(PY) -m benchmarks.run
