@@ -4,6 +4,7 @@ All of them run at once in one `up`, each as a workflow of its own, so that the 
 longest.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,14 @@ BAD = {
     "lower-reward": "WorkflowReward",
     "crash": "WorkflowSuccessRate",
 }
+# candidate -> whether the documents of a run, by arm, show what is wrong with it
+SHOWS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "contract-break": lambda arms: any(step["violations"] for step in arms["candidate"]["steps"]),
+    "slow-p95": lambda arms: arms["candidate"]["latency_ms"] > 500 >= arms["stable"]["latency_ms"],  # the SLA
+    "more-fallbacks": lambda arms: any(step["fallback"] for step in arms["candidate"]["steps"]),
+    "lower-reward": lambda arms: arms["candidate"]["reward"] < arms["stable"]["reward"],
+    "crash": lambda arms: arms["candidate"]["outcome"] == "Failed" != arms["stable"]["outcome"],
+}
 RATES = {"good": 20.0} | dict.fromkeys(BAD, 8.0)
 
 
@@ -42,7 +51,7 @@ class Case:
 
     rollout: dict[str, Any] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    witnesses: list[dict[str, Any]] = field(default_factory=list)
+    witnesses: list[dict[str, Any]] = field(default_factory=list)  # arm -> document
 
     @property
     def status(self) -> dict[str, Any]:
@@ -99,9 +108,10 @@ def rolled_out(folder: Path) -> dict[str, Case]:
                 found[name].rollout = item
             children.check()
             until(lambda: all(len(after(case)) >= AFTER for case in found.values() if case.rollout), 60)
-        for case in found.values():
-            runs = [run for gate in demo_checks.failed_gates(case.rollout) for run in gate.get("runs") or ()]
-            case.witnesses = [one for run in runs[:3] for one in client.run(run) if one["arm"] == "candidate"]
+        for name, case in found.items():
+            failed = demo_checks.failed_gates(case.rollout)
+            runs = [run for gate in failed if gate["signal"] == BAD.get(name) for run in gate["runs"]]
+            case.witnesses = [{one["arm"]: one for one in client.run(run)} for run in runs[:3]]
     return found
 
 
@@ -123,7 +133,9 @@ def check_aborted_by_the_gate_that_sees_it(name: str, case: Case) -> None:
 
 def check_runs_that_show_it_can_be_looked_at(name: str, case: Case) -> None:
     assert case.witnesses, case.status
-    assert all(one["workflow"] == name for one in case.witnesses)
+    for arms in case.witnesses:
+        assert arms["candidate"]["workflow"] == name
+        assert SHOWS[name](arms), (name, case.status["message"], arms)
 
 
 def check_every_user_was_answered_by_stable(name: str, case: Case) -> None:

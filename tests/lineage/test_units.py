@@ -194,6 +194,10 @@ def test_means_over_runs(runs: list[tuple[ArmFacts, ArmFacts | None, int]], data
         for name in {name for f in group for name in f.fallbacks}:
             assert found.fallbacks[name] == mean([f.fallbacks.get(name, 0.0) for f in group])
         assert set(found.violations) == {kind for f in group for kind in f.violations}
+    shown = [(part.run_id, part.candidate, part.stable) for part in parts if part.candidate is not None]
+    assert [(one.run, one.candidate, one.stable) for one in result.by_run] == (
+        shown[:8] if len(runs) > 1 else []
+    )
 
 
 def mean(values: list[float]) -> float | None:

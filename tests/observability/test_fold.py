@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.contracts.errors import Conflict, Refused
-from sluicegate.contracts.evidence import Observation, Question, SignalEvidence
+from sluicegate.contracts.evidence import Observation, Question, RunFacts, SignalEvidence
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.fold import Fold
 from tests.observability import slow_fold
@@ -503,3 +503,21 @@ def test_state_that_cannot_be_read_is_refused(state: bytes) -> None:
 def test_a_question_that_cannot_be_answered_is_refused(question: Question, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Fold(key(), (question,))
+
+
+def test_a_finding_names_the_run_of_a_session_that_shows_it() -> None:
+    calm, slow = good(latencies_ms=(100.0,)), good(latencies_ms=(900.0,))
+    odd = good(violations=("Enum agent",), violated=1.0)
+    session = replace(
+        unit(1, stable=good(), candidate=good(latencies_ms=(100.0, 900.0), violations=("Enum agent",))),
+        runs=("a", "b", "c"),
+        by_run=(
+            RunFacts(run="a", candidate=calm, stable=calm),
+            RunFacts(run="b", candidate=slow, stable=calm),
+            RunFacts(run="c", candidate=odd, stable=calm),
+        ),
+    )
+    evidence = evidence_of([session])
+    (latency,) = evidence.of(Signal.P95_LATENCY)
+    assert latency.witnesses == ("b",)
+    assert evidence.unseen_violations["Enum agent"] == (1, ("c",))

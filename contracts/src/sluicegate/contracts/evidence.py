@@ -43,8 +43,20 @@ class ArmFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """One run of a unit of several, so that a finding can name the run that shows it. Never evidence itself."""
+
+    run: str
+    candidate: ArmFacts
+    stable: ArmFacts | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One unit, closed. `sequence` is assigned by the store: folds go in this order."""
+    """One unit, closed. `sequence` is assigned by the store: folds go in this order.
+
+    by_run: of a unit of several runs, those in which the candidate took part, at most 8.
+    """
 
     sequence: int
     key: EvidenceKey
@@ -55,6 +67,7 @@ class Observation:
     candidate: ArmFacts | None = None
     control: ArmFacts | None = None
     dropped: int = 0  # mirrors of this unit that were dropped for want of budget
+    by_run: tuple[RunFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from sluicegate.contracts.errors import SluicegateError
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, RawObservation
+from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, RawObservation, RunFacts
 from sluicegate.contracts.runs import Arm, RunOutcome, RunRecord, StepRecord
 from sluicegate.contracts.stages import Stage
 
@@ -153,7 +153,15 @@ def observation_from(row: tuple[int, str, str, int, str, bytes | str]) -> Observ
         candidate=facts_from(data.get("candidate")),
         control=facts_from(data.get("control")),
         dropped=data.get("dropped", 0),
+        by_run=tuple(_run_facts(item) for item in data.get("by_run", ())),
     )
+
+
+def _run_facts(data: Mapping[str, Any]) -> RunFacts:
+    candidate = facts_from(data["candidate"])
+    if candidate is None:
+        raise MalformedError("`by_run` needs the candidate's facts")
+    return RunFacts(run=data["run"], candidate=candidate, stable=facts_from(data.get("stable")))
 
 
 def facts_from(data: Mapping[str, Any] | None) -> ArmFacts | None:

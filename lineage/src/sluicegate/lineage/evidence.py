@@ -126,4 +126,6 @@ def _sequences(connection: sqlite3.Connection, count: int) -> int:
 
 def _packed(unit: units.ClosedUnit) -> bytes:
     body: dict[str, Any] = {"at": unit.at, "runs": unit.runs, "dropped": unit.dropped}
+    if unit.by_run:
+        body["by_run"] = unit.by_run
     return orjson.dumps(body | {arm.value: unit.arms.get(arm) for arm in Arm})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sluicegate.contracts.evidence import ArmFacts, RawObservation
+from sluicegate.contracts.evidence import ArmFacts, RawObservation, RunFacts
 from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.contracts.stages import MIRRORED_STAGES
 from sluicegate.lineage.entries import MAX_LATENCIES, MAX_RUN_IDS, Amendment
@@ -35,6 +35,7 @@ class ClosedUnit:
     arms: Mapping[Arm, ArmFacts]
     dropped: int
     late: int = 0
+    by_run: tuple[RunFacts, ...] = ()
 
 
 def facts_of(part: RawObservation) -> dict[Arm, ArmFacts]:
@@ -97,7 +98,19 @@ def close(parts: Sequence[RawObservation], amendments: Amendments) -> ClosedUnit
         arms=arms,
         dropped=sum(part.dropped for part in inside),
         late=len(parts) - len(inside),
+        by_run=_by_run(inside, amended) if len(inside) > 1 else (),
     )
+
+
+def _by_run(
+    inside: Sequence[RawObservation], amended: Sequence[Mapping[Arm, ArmFacts]]
+) -> tuple[RunFacts, ...]:
+    found = [
+        RunFacts(run=part.run_id, candidate=facts[Arm.CANDIDATE], stable=facts.get(Arm.STABLE))
+        for part, facts in zip(inside, amended, strict=True)
+        if Arm.CANDIDATE in facts
+    ]
+    return tuple(found[:MAX_RUN_IDS])
 
 
 def amended_facts(

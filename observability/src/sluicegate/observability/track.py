@@ -122,7 +122,7 @@ class Track:
             return
         self.candidate.add(bad)
         self.stable.add(reference)
-        self._compare(bad, reference, _run_of(observation))
+        self._compare(bad, reference, self._witness(observation))
 
     def _fold_split(self, observation: Observation) -> None:
         if observation.candidate is not None:
@@ -131,7 +131,7 @@ class Track:
                 self.missing += 1
             else:
                 self.candidate.add(bad)
-                self.waiting_candidate.append((bad, _run_of(observation)))
+                self.waiting_candidate.append((bad, self._witness(observation)))
         if observation.stable is not None:
             reference = self._value(observation.stable)
             if reference is None:
@@ -162,7 +162,17 @@ class Track:
         self.harm.add(bad)
         self.safe.add(-bad)
         if bad > _baseline_badness(self.question):
-            self.witnesses.append(_run_of(observation))
+            self.witnesses.append(self._witness(observation))
+
+    def _witness(self, observation: Observation) -> str:
+        """The unit's run in which the candidate was worst by most; the first of those kept when that is not known."""
+        worst, run = 0.0, observation.runs[0] if observation.runs else observation.unit
+        for one in observation.by_run:
+            bad = self._value(one.candidate)
+            reference = None if one.stable is None else self._value(one.stable)
+            if bad is not None and bad - (reference or 0.0) > worst:
+                worst, run = bad - (reference or 0.0), one.run
+        return run
 
     def _compare(self, bad: float, reference: float, run: str) -> None:
         difference = bad - reference
@@ -245,7 +255,3 @@ def _baseline_badness(question: Question) -> float:
     if baseline is None or not 0.0 <= baseline <= 1.0:
         raise ValueError(f"baseline of {question.signal} is {baseline!r}; allowed: 0 <= baseline <= 1")
     return displayed(question.signal, baseline)
-
-
-def _run_of(observation: Observation) -> str:
-    return observation.runs[0] if observation.runs else observation.unit

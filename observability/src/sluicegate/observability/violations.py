@@ -31,9 +31,10 @@ class UnseenViolations:
         """Note the kinds of one unit; a unit counts once for a kind."""
         for kind in sorted(_kinds(observation.stable) | _kinds(observation.control)):
             self._learn(kind)
-        run = observation.runs[0] if observation.runs else observation.unit
+        first = observation.runs[0] if observation.runs else observation.unit
         for kind in sorted(_kinds(observation.candidate) - self._known):
-            self._count(kind, run)
+            showed = (one.run for one in observation.by_run if kind in one.candidate.violations)
+            self._count(kind, next(showed, first))
 
     def _learn(self, kind: str) -> None:
         self._counts.pop(kind, None)
