@@ -28,8 +28,9 @@ def rolling(up: Up, url: str, name: str, candidate: Json) -> None:
 
 
 def state(up: Up, name: str) -> Any:
+    """The rollout's status; a moment after the apply there is none yet."""
     found = rollout_of(up, CANDIDATE, name)
-    return found["status"] if found else {}
+    return found["status"] if found else {"state": None}
 
 
 def reach(up: Up, name: str, wanted: Callable[[Any], Any]) -> Any:

@@ -134,6 +134,25 @@ class StoreContract:
             await store.get(at("planner"))
         assert made["metadata"]["uid"]
 
+    async def test_one_finalizer_comes_and_goes_and_the_others_stay(self, store: ResourceStore) -> None:
+        made = await store.create(component(finalizers=["a/b"]))
+        uid = made["metadata"]["uid"]
+        await store.update(spec_of(made, owner="meanwhile"))
+        for _ in range(2):
+            await store.finalizer(at("planner"), uid, "c/d", present=True)
+        assert sorted((await store.get(at("planner")))["metadata"]["finalizers"]) == ["a/b", "c/d"]
+        await store.delete(at("planner"))
+        with pytest.raises(Refused):
+            await store.finalizer(at("planner"), uid, "e/f", present=True)
+        with pytest.raises(Conflict):
+            await store.finalizer(at("planner"), "another", "c/d", present=False)
+        for _ in range(2):
+            await store.finalizer(at("planner"), uid, "c/d", present=False)
+        assert (await store.get(at("planner")))["metadata"]["finalizers"] == ["a/b"]
+        await store.finalizer(at("planner"), uid, "a/b", present=False)
+        with pytest.raises(NotFound):
+            await store.finalizer(at("planner"), uid, "a/b", present=False)
+
     async def test_children_go_with_their_last_owner(self, store: ResourceStore) -> None:
         one, two = await store.create(component("one")), await store.create(component("two"))
         both = owned("both", one)

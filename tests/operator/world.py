@@ -87,6 +87,9 @@ class FusedStore:
             await self.before_status.pop()()
         return await self._fused(self.inner.update_status(item))
 
+    async def finalizer(self, ref: Ref, uid: str, name: str, *, present: bool) -> None:
+        await self._fused(self.inner.finalizer(ref, uid, name, present=present))
+
     async def delete(self, ref: Ref, *, uid: str | None = None) -> None:
         await self._fused(self.inner.delete(ref, uid=uid))
 

@@ -11,7 +11,7 @@ from sluicegate.contracts.resources.base import Metadata
 from sluicegate.contracts.resources.workflow import WorkflowSpec, WorkflowStatus
 from sluicegate.contracts.stages import Action, Outcome, State
 from sluicegate.rollout import conditions
-from sluicegate.rollout.model import FINALIZER, Apply, Emit, Finalize, Plan, Route, WorkflowObserved
+from sluicegate.rollout.model import Apply, Emit, Hold, Plan, Route, WorkflowObserved
 from sluicegate.rollout.workflows import reconcile_workflow
 from tests.rollout.samples import SHORT, T0, later, workflow_spec
 from tests.simulation.world import World
@@ -48,7 +48,7 @@ def test_the_first_revision_is_stable_without_stages_and_says_so() -> None:
     (route,) = [act.plan for act in plan.actions if isinstance(act, Route)]
     assert (route.stable.digest, route.candidate, route.version) == (digest, None, 1)
     assert "FirstRevision" in [act.event.reason for act in plan.actions if isinstance(act, Emit)]
-    assert [act.finalizers for act in plan.actions if isinstance(act, Finalize)] == [(FINALIZER,)]
+    assert [act.ref.name for act in plan.actions if isinstance(act, Hold)] == ["bot"]
 
 
 def test_the_first_status_says_unknown() -> None:

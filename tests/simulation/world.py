@@ -27,11 +27,13 @@ from sluicegate.contracts.routes import RoutePlan, TrafficMode
 from sluicegate.contracts.stages import Action, Signal
 from sluicegate.rollout import planning
 from sluicegate.rollout.model import (
+    FINALIZER,
     Apply,
     Delete,
     Emit,
-    Finalize,
+    Hold,
     Plan,
+    Release,
     RolloutObserved,
     Route,
     Unroute,
@@ -252,8 +254,10 @@ class World:
         for later in plan.after():
             self._may_crash()
             match later:
-                case Finalize(ref, finalizers):
-                    self._finalize(ref.name, finalizers)
+                case Hold(ref):
+                    self._hold(ref.name)
+                case Release(ref):
+                    self._release(ref.name)
                 case Route(route):
                     self._route(route)
                 case Unroute():
@@ -275,18 +279,23 @@ class World:
     def check_status(self, held: Any, status: Any) -> None:
         """Invariants of a transition; see invariants.py."""
 
-    def _finalize(self, name: str, finalizers: tuple[str, ...]) -> None:
+    def _hold(self, name: str) -> None:
         held = self.get(AgentWorkflow, name)
         if held is None:
             return
-        if not finalizers and held.metadata.deletion_timestamp is not None:
-            self.versions["AgentWorkflow", name].append(None)
-            for kind, child in list(self.versions):  # the garbage collector
-                if kind != "AgentWorkflow":
-                    self.versions[kind, child].append(None)
-            return
-        metadata = held.metadata.model_copy(update={"finalizers": finalizers})
+        metadata = held.metadata.model_copy(update={"finalizers": (FINALIZER,)})
         self.put(held.model_copy(update={"metadata": metadata}))
+
+    def _release(self, name: str) -> None:
+        """The deletion ends, and with it whatever belonged to the workflow."""
+        held = self.get(AgentWorkflow, name)
+        if held is None:
+            return
+        assert held.metadata.deletion_timestamp is not None
+        self.versions["AgentWorkflow", name].append(None)
+        for kind, child in list(self.versions):
+            if kind != "AgentWorkflow":
+                self.versions[kind, child].append(None)
 
     def _route(self, plan: RoutePlan) -> None:
         stored = self.plans[-1]

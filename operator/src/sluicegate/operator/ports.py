@@ -96,6 +96,12 @@ class ResourceWriter(Protocol):
         """Replace status; NotFound, Conflict."""
         ...
 
+    async def finalizer(self, ref: Ref, uid: str, name: str, *, present: bool) -> None:
+        """Put one finalizer on the object, or take it off; the others stay. NotFound; Conflict when `uid` differs,
+        Refused for a new one on an object that is being deleted.
+        """
+        ...
+
 
 class ResourceDeleter(Protocol):
     """Deletion: marked while finalizers are left, removed with its dependents when none is."""

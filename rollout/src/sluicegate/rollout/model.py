@@ -5,7 +5,7 @@ How a Plan is carried out (the operator's executor):
 1. ``plan.before()``: Apply and Delete of children, in order. Apply creates the object, or is a no-op when it
    exists with the same spec; another spec under the same name is a Conflict (read again).
 2. the status, when it differs from the one observed, with the resourceVersion that was read.
-3. ``plan.after()``, only when the status was accepted: Finalize, Route, Unroute, Emit.
+3. ``plan.after()``, only when the status was accepted: Hold, Release, Route, Unroute, Emit.
 
 A crash between two steps is harmless: the next look derives what is missing from the stored status. A Conflict
 is never a verdict: the key is looked at again with a fresh read.
@@ -90,11 +90,19 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Finalize:
-    """Replace the finalizers of the object; an empty tuple lets a deletion finish."""
+class Hold:
+    """Put our finalizer on exactly this object; a no-op when it is there."""
 
     ref: Ref
-    finalizers: tuple[str, ...]
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take our finalizer off exactly this object, others stay; a no-op when it or the object is gone."""
+
+    ref: Ref
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ class Emit:
     event: Event
 
 
-Act = Apply | Delete | Finalize | Route | Unroute | Emit
+Act = Apply | Delete | Hold | Release | Route | Unroute | Emit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +146,7 @@ class Plan(Generic[S_co]):
         """Children: before the status is written."""
         return tuple(act for act in self.actions if isinstance(act, Apply | Delete))
 
-    def after(self) -> tuple[Finalize | Route | Unroute | Emit, ...]:
+    def after(self) -> tuple[Hold | Release | Route | Unroute | Emit, ...]:
         """Only once the status was accepted."""
         return tuple(act for act in self.actions if not isinstance(act, Apply | Delete))
 

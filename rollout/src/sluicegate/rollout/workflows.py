@@ -17,8 +17,9 @@ from sluicegate.rollout.model import (
     FINALIZER,
     Act,
     Apply,
-    Finalize,
+    Hold,
     Plan,
+    Release,
     Route,
     Unroute,
     WorkflowObserved,
@@ -290,7 +291,7 @@ def _route(observed: WorkflowObserved, step: Step, now: datetime) -> tuple[Workf
 def _finalizer(workflow: AgentWorkflow) -> tuple[Act, ...]:
     if FINALIZER in workflow.metadata.finalizers:
         return ()
-    return (Finalize(ref_of(workflow), (*workflow.metadata.finalizers, FINALIZER)),)
+    return (Hold(ref_of(workflow), workflow.metadata.uid or ""),)
 
 
 def _leave(observed: WorkflowObserved, now: datetime) -> Plan[WorkflowStatus]:
@@ -304,9 +305,8 @@ def _leave(observed: WorkflowObserved, now: datetime) -> Plan[WorkflowStatus]:
         return Plan(status=status, requeue_after=1.0)
     if FINALIZER not in workflow.metadata.finalizers:
         return Plan(status=status)
-    rest = tuple(item for item in workflow.metadata.finalizers if item != FINALIZER)
     gone = Unroute(workflow.metadata.namespace, workflow.metadata.name)
-    return Plan(status=status, actions=(gone, Finalize(ref_of(workflow), rest)))
+    return Plan(status=status, actions=(gone, Release(ref_of(workflow), workflow.metadata.uid or "")))
 
 
 def _requeue(status: WorkflowStatus, step: Step) -> float | None:

@@ -172,6 +172,8 @@ class RolloutStatus(Model):
 
     observed_generation: int = 0
     """Of the spec."""
+    epoch: int | None = None
+    """Of the leader that wrote this, in a cluster; never falls."""
     phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
     """One word for lists."""
     state: State = State.PENDING

@@ -260,6 +260,8 @@ class WorkflowStatus(Model):
 
     observed_generation: Int = 0
     """Of the spec that this status is about."""
+    epoch: Int | None = None
+    """Of the leader that wrote this, in a cluster; never falls."""
     phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
     """One word for lists; the truth is in the conditions."""
     stable_revision: str | None = None

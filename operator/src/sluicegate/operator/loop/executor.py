@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sluicegate.contracts.errors import Conflict, NotFound
 from sluicegate.operator.ports import EventSink, Json, PlanSink, ResourceStore, ref_of
-from sluicegate.rollout.model import Act, Apply, Delete, Emit, Finalize, Ref, Route, Unroute
+from sluicegate.rollout.model import FINALIZER, Act, Apply, Delete, Emit, Hold, Ref, Release, Route, Unroute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,10 @@ class Executor:
                     await self._apply(resource.to_json())
                 case Delete(ref):
                     await self._delete(ref)
-                case Finalize(ref, finalizers):
-                    await self._finalize(ref, finalizers)
+                case Hold(ref, uid):
+                    await self._mark(ref, uid, held=True)
+                case Release(ref, uid):
+                    await self._mark(ref, uid, held=False)
                 case Route(plan):
                     await self.plans.write(plan)
                 case Unroute(namespace, workflow):
@@ -48,10 +50,8 @@ class Executor:
         except NotFound:
             return
 
-    async def _finalize(self, ref: Ref, finalizers: tuple[str, ...]) -> None:
+    async def _mark(self, ref: Ref, uid: str, *, held: bool) -> None:
         try:
-            held = await self.store.get(ref)
+            await self.store.finalizer(ref, uid, FINALIZER, present=held)
         except NotFound:
             return
-        metadata = {**held["metadata"], "finalizers": list(finalizers)}
-        await self.store.update({**held, "metadata": metadata})

@@ -71,6 +71,10 @@ class MemoryStore:
         """Status."""
         return self._change(item, objects.with_status)
 
+    async def finalizer(self, ref: Ref, uid: str, name: str, *, present: bool) -> None:
+        """Put one finalizer on, or take it off."""
+        self._change(objects.with_finalizer(self._held(ref), uid, name, present=present), objects.updated)
+
     async def delete(self, ref: Ref, *, uid: str | None = None) -> None:
         """Ask for deletion."""
         held = self._held(ref)

@@ -66,6 +66,14 @@ def with_status(held: Json, wanted: Json, *, version: int) -> Json | None:
     }
 
 
+def with_finalizer(held: Json, uid: str, name: str, *, present: bool) -> Json:
+    """`held` with or without this one finalizer, made from exactly `held`. Conflict when it is another object."""
+    if held["metadata"]["uid"] != uid:
+        raise Conflict(f"{ref_of(held)} was deleted and made again meanwhile; read it again")
+    others = [item for item in held["metadata"].get("finalizers") or () if item != name]
+    return {**held, "metadata": {**held["metadata"], "finalizers": [*others, name] if present else others}}
+
+
 def deleting(held: Json, *, version: int, at: datetime) -> Json | None:
     """`held` marked for deletion, None when it is marked already; callers remove it when no finalizer is left."""
     if is_deleting(held):

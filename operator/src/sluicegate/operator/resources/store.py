@@ -162,6 +162,11 @@ class SqliteStore:
         """Replace status."""
         return self.write((Write(verb=Verb.STATUS, item=item),))[0]
 
+    def finalizer(self, ref: Ref, uid: str, name: str, *, present: bool) -> None:
+        """Put one finalizer on, or take it off; the others stay."""
+        with self._lock:
+            self.update(objects.with_finalizer(self.get(ref), uid, name, present=present))
+
     def delete(self, ref: Ref, *, uid: str | None = None) -> None:
         """Mark or remove."""
         metadata = {"namespace": ref.namespace, "name": ref.name, "uid": uid}

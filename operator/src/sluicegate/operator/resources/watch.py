@@ -45,6 +45,10 @@ class LocalStore:
         """Replace status."""
         return await self._thread.call(self._store.update_status, item)
 
+    async def finalizer(self, ref: Ref, uid: str, name: str, *, present: bool) -> None:
+        """Put one finalizer on, or take it off."""
+        await self._thread.call(self._store.finalizer, ref, uid, name, present=present)
+
     async def delete(self, ref: Ref, *, uid: str | None = None) -> None:
         """Ask for deletion."""
         await self._thread.call(self._store.delete, ref, uid=uid)
