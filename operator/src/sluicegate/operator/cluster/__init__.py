@@ -1,0 +1,1 @@
+"""Adapters and shells of cluster mode."""
