@@ -12,6 +12,7 @@ from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Action, Outcome, Stage, State
 from sluicegate.rollout.admission import admit
 from sluicegate.rollout.model import CONTROLLER, AdmissionContext
+from sluicegate.rollout.permissions import Verb
 from sluicegate.rollout.revisions import CHANGED_BY
 from tests.rollout.samples import (
     SHORT,
@@ -31,7 +32,7 @@ DONE = rollout(
 )
 PROMOTE = decision(Action.PROMOTE, CANARY)
 WISH = workflow(workflow_spec("2.0.0", **SHORT), stable_revision=STABLE.metadata.name).model_copy(
-    update={"metadata": workflow().metadata.model_copy(update={"annotations": {}})}
+    update={"metadata": workflow().metadata.model_copy(update={"annotations": {CHANGED_BY: "alice"}})}
 )
 
 
@@ -100,7 +101,7 @@ FORBIDDEN: dict[str, tuple[Case, str]] = {
     "a status by a person": ((WISH, WISH, "alice", context(is_status=True)), "status"),
     "a decision in another's name": ((None, PROMOTE, "mallory", context()), "spec.decidedBy"),
     "an action without the permission": (
-        (None, PROMOTE, "alice", context(permissions=frozenset({Action.APPROVE}))),
+        (None, PROMOTE, "alice", context(permissions=frozenset({Verb.APPROVE}))),
         "spec.action",
     ),
     "deletion of a decision by a person": ((PROMOTE, None, "alice", context()), "kind"),

@@ -18,10 +18,8 @@ from sluicegate.contracts.resources import (
 )
 from sluicegate.contracts.stages import Action, State
 from sluicegate.rollout import capabilities, decisions, lint, planning, revisions
+from sluicegate.rollout.authority import OWN_KINDS, forbidden
 from sluicegate.rollout.model import Admission, AdmissionContext
-
-OWN_KINDS: Final = frozenset({"WorkflowRevision", "WorkflowRollout"})
-"""Written by the control loop only."""
 
 AFTER_THE_END: Final = frozenset({Action.RETRY, Action.UNDO, Action.ABORT})
 """What may be decided about a finished rollout; an abort is recorded and changes nothing."""
@@ -32,76 +30,15 @@ def admit(old: Resource | None, new: Resource | None, caller: str, context: Admi
     subject = new or old
     if subject is None:
         return Admission()
-    forbidden = tuple(_forbidden(old, new, caller, context))
-    if forbidden:
-        return Admission(problems=forbidden, forbidden=True)
+    barred = tuple(forbidden(old, new, caller, context))
+    if barred:
+        return Admission(problems=barred, forbidden=True)
     if new is None or context.is_status:
         return Admission()
     problems = tuple(_immutable(old, new))
     if problems:
         return Admission(problems=problems)
     return KINDS.get(new.kind, _anything)(old, new, context)
-
-
-def _forbidden(
-    old: Resource | None, new: Resource | None, caller: str, context: AdmissionContext
-) -> Iterator[Problem]:
-    """What this caller may not do, whatever the content."""
-    if caller == context.controller:
-        return
-    subject = new or old
-    if subject is None:
-        return
-    if context.is_status:
-        yield _only_controller("status", caller, "the status of resources")
-    elif subject.kind in OWN_KINDS:
-        yield _only_controller("kind", caller, f"a {subject.kind}")
-    elif isinstance(new, Decision):
-        yield from _decider(new, caller, context)
-    elif isinstance(old, Decision) and new is None:
-        yield _only_controller("kind", caller, "a Decision's deletion: it is a record of what was decided")
-    elif isinstance(new, AgentWorkflow):
-        yield from _changer(old, new, caller)
-
-
-def _only_controller(path: str, caller: str, what: str) -> Problem:
-    return Problem(
-        path=path,
-        message=f"{what} is written by the control loop only",
-        value=caller,
-        hint="apply an AgentWorkflow, or decide with a Decision (promote, abort, approve…)",
-    )
-
-
-def _decider(decision: Decision, caller: str, context: AdmissionContext) -> Iterator[Problem]:
-    spec = decision.spec
-    if spec.decided_by != caller:
-        yield Problem(
-            path="spec.decidedBy",
-            message="must be the caller: nobody decides in another's name",
-            value=spec.decided_by,
-            allowed=caller,
-        )
-    if context.permissions is not None and spec.action not in context.permissions:
-        yield Problem(
-            path="spec.action",
-            message=f"{caller} may not {spec.action}",
-            value=spec.action,
-            allowed=", ".join(sorted(context.permissions)) or "nothing",
-        )
-
-
-def _changer(old: Resource | None, new: AgentWorkflow, caller: str) -> Iterator[Problem]:
-    """The author is who wrote it, or stays who it was."""
-    named = new.metadata.annotations.get(revisions.CHANGED_BY)
-    before = None if old is None else old.metadata.annotations.get(revisions.CHANGED_BY)
-    if named is not None and named not in {caller, before}:
-        yield Problem(
-            path=f"metadata.annotations[{revisions.CHANGED_BY}]",
-            message="must be the caller",
-            value=named,
-            allowed=caller,
-        )
 
 
 def _immutable(old: Resource | None, new: Resource) -> Iterator[Problem]:
@@ -187,6 +124,15 @@ def _decision_problems(new: Decision, context: AdmissionContext) -> Iterator[Pro
         yield Problem(path="spec.review", message="a Review needs runId, component and verdict")
     if spec.full and spec.action is not Action.PROMOTE:
         yield Problem(path="spec.full", message="only of a Promote", value="true")
+    if spec.target.kind != "WorkflowRollout":
+        yield Problem(
+            path="spec.target.kind",
+            message="decisions are made about a rollout",
+            value=spec.target.kind,
+            allowed="WorkflowRollout",
+            hint="the workflow's status.rollout names it",
+        )
+        return
     if target is None:
         yield Problem(path="spec.target.name", message=f"no such {spec.target.kind}", value=spec.target.name)
         return
@@ -199,14 +145,6 @@ def _decision_problems(new: Decision, context: AdmissionContext) -> Iterator[Pro
         )
     elif isinstance(target, WorkflowRollout):
         yield from _fitting(new, target)
-    else:
-        yield Problem(
-            path="spec.target.kind",
-            message="decisions are made about a rollout",
-            value=spec.target.kind,
-            allowed="WorkflowRollout",
-            hint="the workflow's status.rollout names it",
-        )
 
 
 def _named(action: Action, *, full: bool) -> str:

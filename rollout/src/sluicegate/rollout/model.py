@@ -28,8 +28,8 @@ from sluicegate.contracts.resources import (
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import Protocol, Runtime, WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.contracts.stages import Action as DecisionAction
 from sluicegate.contracts.stages import Signal
+from sluicegate.rollout.permissions import Verb
 
 FINALIZER = "sluicegate.io/drain"
 """On every AgentWorkflow: its traffic goes back to stable before it is deleted."""
@@ -213,16 +213,19 @@ class AdmissionContext:
     """What admission may look at besides the object itself.
 
     revisions: of the workflow that is admitted. target: what a Decision is about, None when it does not
-    exist. permissions: the actions the caller may decide; None: all (local mode: whoever reaches the
-    socket). controller: the name under which the control loop writes. is_status: the status is written.
+    exist. permissions: the custom verbs that the caller holds on the object, of a Decision: on its target; None: all
+    but attest (local mode: whoever reaches the socket). controller: the name under which the control loop writes.
+    collectors: garbage collection and the like, which delete and unlink what they do not write. is_status: the
+    status is written.
     """
 
     now: datetime
     revisions: tuple[WorkflowRevision, ...] = ()
     target: AgentWorkflow | WorkflowRollout | None = None
-    permissions: frozenset[DecisionAction] | None = None
+    permissions: frozenset[Verb] | None = None
     capabilities: Capabilities = field(default_factory=Capabilities)
     controller: str = CONTROLLER
+    collectors: frozenset[str] = frozenset()
     is_status: bool = False
 
 

@@ -159,7 +159,9 @@ class Intake:
             raise NotFound(f"{ref} does not exist")
         if held is not None:
             objects.expect_current(held, wanted)
-        wanted = _belonging(_merged(held, wanted, peer, keep=mode is Mode.APPLY), resource)
+        same = held is not None and _spec(parse_data(held)) == _spec(resource)
+        merged = _merged(held, wanted, peer, keep=mode is Mode.APPLY, same=same)
+        wanted = _belonging(merged, resource)
         return _Draft(ref=ref, wanted=wanted, held=held, resource=parse_data(_bare(wanted)))
 
     async def _admit(self, draft: _Draft, peer: Peer) -> Admission:
@@ -229,14 +231,19 @@ def _decider(named: Any, peer: Peer) -> Any:
     return peer.name if named in {None, "", peer.user if not peer.acting_as else peer.acting_as} else named
 
 
-def _merged(held: Json | None, wanted: Json, peer: Peer, *, keep: bool) -> Json:
-    """`wanted` with the metadata that is not the person's. keep: apply leaves others' annotations in place."""
+def _spec(resource: Resource) -> Any:
+    return getattr(resource, "spec", None)
+
+
+def _merged(held: Json | None, wanted: Json, peer: Peer, *, keep: bool, same: bool) -> Json:
+    """`wanted` with the metadata that is not the person's. keep: apply leaves others' annotations in place; same:
+    the spec is, and so its author.
+    """
     metadata = dict(wanted.get("metadata") or {})
     metadata.setdefault("namespace", "default")
     old = held["metadata"] if held else {}
     given = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != CHANGED_BY}
     before = old.get("annotations") or {}
-    same = held is not None and held.get("spec") == wanted.get("spec")
     author = before.get(CHANGED_BY, peer.name) if same else peer.name
     metadata["annotations"] = {**(before if keep else {}), **given, CHANGED_BY: author}
     if keep and held is not None:
