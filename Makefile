@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 
-.PHONY: help demo test lint format types layers unit bench clean setup setup-dev lock
+.PHONY: help demo test lint format types layers unit controlplane bench clean setup setup-dev lock
 
 help:            ## what can be done here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## ?/  make \1\t/' | expand -t 20
@@ -14,7 +14,7 @@ help:            ## what can be done here
 demo: setup      ## a good candidate is promoted, a bad one is aborted, live in the terminal
 	@$(PY) -m sluicegate.console.main demo
 
-test: lint types layers unit  ## everything that CI runs
+test: lint types layers controlplane unit  ## everything that CI runs
 
 lint: setup-dev  ## style
 	$(VENV)/bin/ruff check .
@@ -32,6 +32,9 @@ layers: setup-dev ## who may import whom
 
 unit: setup-dev  ## all tests, in parallel, with coverage
 	$(VENV)/bin/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered
+
+controlplane: setup-dev ## the programs of a Kubernetes control plane for tests, built once into ~/.cache/sluicegate
+	@$(PY) -m tests.controlplane build
 
 bench: setup-dev ## one machine-readable run of every benchmark
 	$(PY) -m benchmarks.run

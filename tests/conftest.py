@@ -8,6 +8,8 @@ import pytest
 from sluicegate.contracts.resources.base import Condition
 from sluicegate.rollout import conditions, events, gates
 
+pytest_plugins = ["tests.controlplane.fixtures"]
+
 _TYPES = {
     (item.type, reason)
     for item in (*conditions.OF_WORKFLOW, *conditions.OF_ROLLOUT)

@@ -1,0 +1,23 @@
+"""What a cluster needs before the project's objects can be in it."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from tests.controlplane.binaries import NoControlPlane
+from tests.controlplane.plane import ControlPlane
+
+ROOT = Path(__file__).parents[2]
+
+
+def install(plane: ControlPlane) -> None:
+    """Apply the CRDs of crds/ and of the Gateway API, and wait until they are served."""
+    files = [str(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
+    # An existing cluster and a folder that was given have the Gateway API, or the tests that need it say so.
+    with suppress(AttributeError, NoControlPlane):
+        files.append(str(plane.binaries.path("gateway-api.yaml")))
+    for file in files:
+        plane.kubectl("apply", "--server-side", "-f", file)
+    if files:
+        plane.kubectl(
+            "wait", "--for=condition=Established", "--all", "customresourcedefinitions", "--timeout=60s"
+        )
