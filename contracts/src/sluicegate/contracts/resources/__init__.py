@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from sluicegate.contracts.resources.base import Resource
 from sluicegate.contracts.resources.component import AgentComponent
@@ -31,6 +32,7 @@ class Kind:
     plural: str
     short: str
     applied_by_people: bool
+    scope: Literal["Namespaced", "Cluster"] = "Namespaced"
 
     @property
     def name(self) -> str:

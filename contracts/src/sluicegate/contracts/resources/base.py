@@ -4,7 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic.alias_generators import to_camel
 
 GROUP = "sluicegate.io"
@@ -50,9 +50,18 @@ Rate = Annotated[str, Field(strict=True, max_length=32, pattern=r"^(0|1)(\.[0-9]
 """A rate as a decimal string, "0.995"; never a float."""
 Number = Annotated[str, Field(strict=True, max_length=32, pattern=r"^[0-9]+(\.[0-9]+)?$")]
 """A non-negative number as a decimal string."""
+EXACT_PATTERNS = {r"^(0|1)(\.[0-9]+)?$": r"^(0(\.[0-9]+)?|1(\.0+)?)$"}
+"""A model's pattern that stands beside a validator -> one pattern that says the same, for who has no validator."""
 Schema = dict[str, Any] | Flag
 """A JSON Schema, draft 2020-12."""
-Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Digest = Annotated[str, Field(max_length=71, pattern=r"^sha256:[0-9a-f]{64}$")]
+ObjectName = Annotated[str, Field(max_length=253)]
+"""Of an object, as stored."""
+Free = Annotated[dict[str, JsonValue], Field(max_length=64)]
+"""Whatever the reader of the field knows."""
+Uid = Annotated[str, Field(max_length=128)]
+Person = Annotated[str, Field(max_length=1024)]
+"""A user's name, as the API knows it."""
 
 
 class Fraction(Model):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sluicegate.contracts.resources.base import Digest, Model, Name, Resource
+from sluicegate.contracts.resources.base import Digest, Model, Name, ObjectName, Person, Resource, Uid
 from sluicegate.contracts.stages import Action, Stage
 
 
@@ -14,9 +14,9 @@ class TargetRef(Model):
 
     kind: Literal["WorkflowRollout", "AgentWorkflow"] = "WorkflowRollout"
     """What the act is about; acts on a workflow are refused, name its rollout."""
-    name: str
+    name: ObjectName
     """Of the object."""
-    uid: str
+    uid: Uid
     """Of exactly this object."""
 
 
@@ -34,7 +34,7 @@ class Expected(Model):
 class FallbackReview(Model):
     """A sampled fallback, judged."""
 
-    run_id: str
+    run_id: Uid
     """Of the run."""
     component: Name
     """Which fell back."""
@@ -56,11 +56,11 @@ class DecisionSpec(Model):
     """Of what."""
     expected: Expected = Expected()
     """What the person saw. Promote, Override, Approve and Retry must say it."""
-    decided_by: str
+    decided_by: Person
     """Must be the caller; filled in when absent."""
     reason: Annotated[str, Field(max_length=4096)] = ""
     """Needed by Override, Reject and a full Promote."""
-    evidence_digest: str | None = None
+    evidence_digest: Annotated[str, Field(max_length=128)] | None = None
     """Of what the person looked at; kept for the record."""
     expires_at: datetime | None = None
     """From then on it is not used any more."""

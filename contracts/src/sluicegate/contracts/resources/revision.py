@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sluicegate.contracts.resources.base import Digest, Model, Name, Resource, VersionText
+from sluicegate.contracts.resources.base import Digest, Model, Name, Person, Resource, Text, Uid, VersionText
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 
 
@@ -11,7 +11,7 @@ class RevisionSpec(Model):
 
     workflow: Name
     """Name of the workflow."""
-    workflow_uid: str
+    workflow_uid: Uid
     """Of exactly this workflow."""
     number: int
     """Counts up in the workflow."""
@@ -21,9 +21,9 @@ class RevisionSpec(Model):
     """Of all that a run depends on."""
     body: WorkflowSpec
     """The workflow's spec as it was."""
-    changed_by: str | None = None
+    changed_by: Person | None = None
     """Who made it."""
-    reason: str | None = None
+    reason: Text | None = None
     """`changeReason`."""
 
 

@@ -1,11 +1,22 @@
 """WorkflowRollout: one passage from the stable revision to the candidate."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sluicegate.contracts.resources.base import Condition, Digest, Fraction, Model, Name, Rate, Resource
+from sluicegate.contracts.resources.base import (
+    Condition,
+    Digest,
+    Fraction,
+    Model,
+    Name,
+    ObjectName,
+    Person,
+    Rate,
+    Resource,
+    Uid,
+)
 from sluicegate.contracts.resources.workflow import Approvals, ErrorBudget, Gate, MirrorLimits
 from sluicegate.contracts.stages import Action, Outcome, Stage, State
 
@@ -13,20 +24,20 @@ from sluicegate.contracts.stages import Action, Outcome, Stage, State
 class RevisionRef(Model):
     """A revision by name and digest."""
 
-    name: str
+    name: ObjectName
     """Of the WorkflowRevision."""
     digest: Digest
     """Of its body."""
-    version: str
+    version: Annotated[str, Field(max_length=128)]
     """`spec.version`."""
 
 
 class PlannedGate(Gate):
     """A gate with its share of the error budget, fixed when the rollout was made."""
 
-    abort_alpha: str
+    abort_alpha: Annotated[str, Field(max_length=64)]
     """Decimal string; the harm test fails at log e ≥ ln(1/α)."""
-    promote_alpha: str
+    promote_alpha: Annotated[str, Field(max_length=64)]
     """Decimal string; the safety test passes at log e ≥ ln(1/α)."""
 
 
@@ -45,7 +56,7 @@ class PlannedStage(Model):
     """As in the strategy."""
     control_share: Fraction
     """0 in Controlled and Full."""
-    gates: tuple[PlannedGate, ...]
+    gates: Annotated[tuple[PlannedGate, ...], Field(max_length=32)]
     """With margins and error budgets filled in."""
     approvals: Approvals | None = None
     """As in the strategy."""
@@ -58,15 +69,15 @@ class RolloutSpec(Model):
 
     workflow: Name
     """Name of the workflow."""
-    workflow_uid: str
+    workflow_uid: Uid
     """Of exactly this workflow."""
     stable: RevisionRef
     """Where it starts."""
     candidate: RevisionRef
     """Where it leads."""
-    salt: str
+    salt: Annotated[str, Field(max_length=128)]
     """Of the hash that chooses units: the candidate's digest."""
-    stages: tuple[PlannedStage, ...]
+    stages: Annotated[tuple[PlannedStage, ...], Field(max_length=4)]
     """In order; skipped ones are absent."""
     error_budget: ErrorBudget = ErrorBudget()
     """As in the strategy."""
@@ -84,9 +95,9 @@ class RolloutSpec(Model):
     """Whether the candidate computes a reward."""
     rollback: bool = False
     """An undo to a revision that was stable within the rollback window; it comes back without stages."""
-    changed_by: str | None = None
+    changed_by: Person | None = None
     """Who made the candidate; may not approve it unless allowed."""
-    components: tuple[Name, ...] = ()
+    components: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     """Names of the candidate's components: one fallback question each."""
     workflow_generation: int = 0
     """Of the wish that this rollout follows; an older read of the workflow never supersedes it."""

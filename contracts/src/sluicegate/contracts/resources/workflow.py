@@ -4,12 +4,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from sluicegate.contracts.resources.base import (
     Condition,
     Expression,
     Fraction,
+    Free,
     Int,
     Model,
     Name,
@@ -89,6 +90,10 @@ __all__ = [
 ]
 
 
+Expressions = Annotated[dict[str, Expression], Field(max_length=256)]
+"""Field -> CEL."""
+
+
 class Runtime(StrEnum):
     """Who runs the steps."""
 
@@ -115,7 +120,7 @@ class Step(Model):
     """Which component runs."""
     when: Expression | None = None
     """CEL; false: the step is skipped and absent from `steps`."""
-    inputs: dict[str, Expression] | None = None
+    inputs: Expressions | None = None
     """Component input field → CEL. Absent: the whole workflow input."""
     phase: Phase = Phase.IN_REQUEST
     """AfterAnswer: outside the user's waiting time, for evaluators."""
@@ -126,7 +131,7 @@ class SemanticValue(Model):
 
     value: Text
     """The word that components and gates see."""
-    aliases: tuple[Text, ...] = ()
+    aliases: Annotated[tuple[Text, ...], Field(max_length=64)] = ()
     """Other spellings; they become `value` (case and outer spaces do not count)."""
     means: Text | None = None
     """For people."""
@@ -194,9 +199,9 @@ class RetrainingTrigger(Model):
 
     component: Name
     """Which one."""
-    when: dict[str, JsonValue]
+    when: Free
     """Signals and bounds."""
-    backend: dict[str, JsonValue]
+    backend: Free
     """What trains."""
     cooldown_seconds: Annotated[int, Field(strict=True, ge=0)] = 86_400
     """Between two trainings."""
@@ -237,7 +242,7 @@ class WorkflowSpec(Model):
     """What the workflow is made of."""
     steps: Annotated[tuple[Step, ...], Field(max_length=128)] = ()
     """In order. Absent: with one component, one step that gets the whole input."""
-    output: dict[str, Expression] | None = None
+    output: Expressions | None = None
     """Answer field → CEL. Absent: the output of the last step before the answer."""
     reward: Expression | None = None
     """CEL whose value in [0, 1] says how good the run was; often `steps.<evaluator>.reward`."""

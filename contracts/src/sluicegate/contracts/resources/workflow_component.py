@@ -5,7 +5,17 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from sluicegate.contracts.resources.base import Digest, Flag, Model, Name, Rate, Schema, Text, VersionText
+from sluicegate.contracts.resources.base import (
+    Digest,
+    Flag,
+    Free,
+    Model,
+    Name,
+    Rate,
+    Schema,
+    Text,
+    VersionText,
+)
 from sluicegate.contracts.runs import Failure
 
 
@@ -62,7 +72,7 @@ class SecretKey(Model):
 class CredentialRef(Model):
     """Where the component's bearer token is: an environment variable of the gateway (local mode) or a Secret."""
 
-    env: Annotated[str, Field(strict=True, pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
+    env: Annotated[str, Field(strict=True, max_length=256, pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
     """Environment variable of the gateway that holds the token."""
     secret_key_ref: SecretKey | None = None
     """Needs a cluster, refused in local mode."""
@@ -83,9 +93,11 @@ class Endpoint(Model):
     """OpenAI: the system message."""
     prompt_ref: PromptRef | None = None
     """OpenAI: a prompt kept elsewhere, instead of `prompt`."""
-    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    parameters: Free = Field(default_factory=dict)
     """OpenAI: temperature, max_tokens and the like, sent as they are."""
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: Annotated[dict[str, Annotated[str, Field(max_length=8192)]], Field(max_length=64)] = Field(
+        default_factory=dict
+    )
     """Sent with every call; no secrets here, use `credentialRef`."""
     credential_ref: CredentialRef | None = None
     """Where the bearer token is."""

@@ -1,0 +1,91 @@
+"""What `kubectl get` shows and what field selectors can select by."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A printer column. priority 1: shown by -o wide only."""
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+    description: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in a CRD."""
+        found: dict[str, Any] = {"name": self.name, "type": self.type, "jsonPath": self.path}
+        if self.description:
+            found["description"] = self.description
+        if self.priority:
+            found["priority"] = self.priority
+        return found
+
+
+def _wide(name: str, path: str, type: str = "string", description: str = "") -> Column:
+    return Column(name, path, type, 1, description)
+
+
+_AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+_READY: Final = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
+_REASON: Final = _wide("Reason", '.status.conditions[?(@.type=="Ready")].reason')
+
+COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
+    "AgentWorkflow": (
+        Column("Phase", ".status.phase"),
+        Column("Stage", ".status.stage"),
+        Column("Candidate", ".status.candidateRevision"),
+        _READY,
+        _AGE,
+        _wide("Stable", ".status.stableRevision"),
+        _REASON,
+    ),
+    "WorkflowRevision": (
+        Column("Workflow", ".spec.workflow"),
+        Column("Number", ".spec.number", "integer"),
+        Column("Version", ".spec.version"),
+        Column("Changed-By", ".spec.changedBy"),
+        _AGE,
+        _wide("Digest", ".spec.digest"),
+        _wide("Reason", ".spec.reason"),
+    ),
+    "WorkflowRollout": (
+        Column("Workflow", ".spec.workflow"),
+        Column("Phase", ".status.phase"),
+        Column("Stage", ".status.state"),
+        Column("Candidate", ".spec.candidate.version"),
+        Column("Outcome", ".status.outcome"),
+        _READY,
+        _AGE,
+        _wide("Stable", ".spec.stable.version"),
+        _REASON,
+        _wide("Attempt", ".status.attempt", "integer"),
+    ),
+    "Decision": (
+        Column("Action", ".spec.action"),
+        Column("Target", ".spec.target.name"),
+        Column("By", ".spec.decidedBy"),
+        _AGE,
+        _wide("Stage", ".spec.expected.stage"),
+        _wide("Expires", ".spec.expiresAt"),
+        _wide("Reason", ".spec.reason"),
+    ),
+    "AgentComponent": (
+        Column("Owner", ".spec.owner"),
+        Column("Role", ".spec.role"),
+        Column("Protocol", ".spec.protocol"),
+        _AGE,
+        _wide("Description", ".spec.description"),
+    ),
+}
+
+SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
+    "AgentWorkflow": (".spec.runtime", ".status.phase", ".status.stage", ".status.rollout"),
+    "WorkflowRevision": (".spec.workflow", ".spec.version", ".spec.digest"),
+    "WorkflowRollout": (".spec.workflow", ".status.phase", ".status.state", ".status.outcome"),
+    "Decision": (".spec.action", ".spec.target.kind", ".spec.target.name", ".spec.decidedBy"),
+    "AgentComponent": (".spec.owner", ".spec.role", ".spec.protocol"),
+}
+"""At most eight per kind."""
