@@ -33,7 +33,6 @@ SHAPES = [
     "a float as a share",
     "a float as a rate",
     "an unknown word",
-    "no components",
 ]
 
 

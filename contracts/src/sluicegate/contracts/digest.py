@@ -12,6 +12,9 @@ RUN_FIELDS = frozenset(
 )
 """What a run depends on. Not the label `version`, not how the change reaches the users, not what is kept of runs."""
 
+_INCLUDED: dict[str, Any] = {**dict.fromkeys(RUN_FIELDS, True), "service": {"backend"}}
+"""Of runtime Service: what answers, not the route on which its traffic comes in."""
+
 
 def canonical(value: Any) -> bytes:
     """RFC 8785. ValueError for what JSON cannot carry exactly: NaN, infinities, whole numbers beyond 2^53 - 1."""
@@ -30,5 +33,5 @@ def revision_digest(spec: WorkflowSpec) -> str:
     optional fields gives old files the same digest.
     """
     return digest_of(
-        spec.model_dump(mode="json", by_alias=True, include=set(RUN_FIELDS), exclude_defaults=True)
+        spec.model_dump(mode="json", by_alias=True, include=_INCLUDED, exclude_defaults=True)
     )

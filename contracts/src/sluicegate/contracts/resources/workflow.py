@@ -20,6 +20,7 @@ from sluicegate.contracts.resources.base import (
     Text,
     VersionText,
 )
+from sluicegate.contracts.resources.service import ServiceBackend, ServiceRoute, ServiceRuntime
 from sluicegate.contracts.resources.strategy import (
     Approvals,
     ErrorBudget,
@@ -77,6 +78,9 @@ __all__ = [
     "SecretKey",
     "SemanticDomain",
     "SemanticValue",
+    "ServiceBackend",
+    "ServiceRoute",
+    "ServiceRuntime",
     "SideEffects",
     "Sla",
     "StageSpec",
@@ -233,13 +237,15 @@ class WorkflowSpec(Model):
     version: VersionText
     """One version names one body; raise it with every change of what a run depends on."""
     runtime: Runtime = Runtime.MANAGED
-    """Service is refused by this version."""
+    """Service needs a cluster with the Gateway API; people promote its stages, no gate is fed. Never changes."""
+    service: ServiceRuntime | None = None
+    """Of runtime Service, and only of it."""
     expected_runs_per_hour: Annotated[int, Field(strict=True, ge=1)] | None = None
     """Planned traffic, for the estimates of `lint`."""
     routing: Routing | None = None
     """What keeps a session in one arm. Absent: each run for itself."""
-    components: Annotated[tuple[Component, ...], Field(min_length=1, max_length=64)]
-    """What the workflow is made of."""
+    components: Annotated[tuple[Component, ...], Field(max_length=64)] = ()
+    """What the workflow is made of: at least one, with runtime Service none."""
     steps: Annotated[tuple[Step, ...], Field(max_length=128)] = ()
     """In order. Absent: with one component, one step that gets the whole input."""
     output: Expressions | None = None

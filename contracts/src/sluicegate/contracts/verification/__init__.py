@@ -6,8 +6,8 @@ A check is ``(Facts) -> problems``. Facts are gathered once; expressions in them
 from collections.abc import Callable, Iterable
 
 from sluicegate.contracts.errors import Problem
-from sluicegate.contracts.resources.workflow import AgentWorkflow
-from sluicegate.contracts.verification import endpoints, expressions, gates, graph, names, schemas
+from sluicegate.contracts.resources.workflow import AgentWorkflow, Runtime
+from sluicegate.contracts.verification import endpoints, expressions, gates, graph, names, schemas, services
 from sluicegate.contracts.verification.facts import Facts, gather
 
 Check = Callable[[Facts], Iterable[Problem]]
@@ -19,10 +19,24 @@ CHECKS: tuple[Check, ...] = (
     *schemas.CHECKS,
     *endpoints.CHECKS,
     *gates.CHECKS,
+    services.belongs,
 )
+"""Of runtime Managed."""
+
+SERVICE_CHECKS: tuple[Check, ...] = (
+    names.duplicates,
+    gates.passage,
+    gates.shares,
+    gates.misplaced,
+    gates.durations,
+    gates.error_budget,
+    *services.CHECKS,
+)
+"""Of runtime Service: what the gateway would do cannot be asked for."""
 
 
 def verify(workflow: AgentWorkflow) -> tuple[Problem, ...]:
     """Everything that is wrong with the workflow, in the order of the checks; empty when it may run."""
     facts = gather(workflow)
-    return tuple(problem for check in CHECKS for problem in check(facts))
+    checks = SERVICE_CHECKS if workflow.spec.runtime is Runtime.SERVICE else CHECKS
+    return tuple(problem for check in checks for problem in check(facts))

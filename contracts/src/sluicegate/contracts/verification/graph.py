@@ -13,7 +13,15 @@ _BELONGS_TO = {"value": FailureStrategy.VALUE, "component": FailureStrategy.COMP
 
 def steps_exist(facts: Facts) -> Iterator[Problem]:
     """Something answers the request."""
-    if not facts.steps:
+    if not facts.components:
+        yield Problem(
+            path="spec.components",
+            message="nothing answers the request",
+            value="no components",
+            allowed="at least 1 component, at most 64",
+            hint="name what the workflow is made of",
+        )
+    elif not facts.steps:
         yield Problem(
             path="spec.steps",
             message="a workflow of several components says in which order they run",
