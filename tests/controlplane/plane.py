@@ -84,7 +84,7 @@ class ControlPlane:
         """On the same port; returns when it is ready. For those who stopped or killed it."""
         name = "kube-apiserver"
         self.processes.start(name, [self.binaries.path(name), *self._apiserver_flags()])
-        context = self._tls()
+        context = self.tls()
         until_ready(name, self.processes, lambda: _answers(f"{self.server}/readyz", context))
 
     def kubeconfig(self, user: str = ADMIN, *, namespace: str = "default", server: str | None = None) -> Path:
@@ -153,6 +153,11 @@ class ControlPlane:
         where = [f"--clusterrole={role}", f"{flag}={name}", "--dry-run=client", "-o", "yaml"]
         made = self.kubectl("create", *what, binding, *where)
         self.kubectl("apply", "-f", "-", input=made.stdout)
+
+    def add_node(self, name: str, **capacity: str) -> None:
+        """A simulated node, for a control plane with `nodes`; capacity adds to 8 cores, 32 GiB and 110 pods."""
+        self.kubectl("create", "-f", "-", input=json.dumps(manifests.node(name, capacity)))
+        self.kubectl("wait", "--for=condition=Ready", f"node/{name}", "--timeout=60s", seconds=70)
 
     def audit(self, after: int = 0) -> list[audit.Entry]:
         """What was asked of the API server, without its own parts' requests. after: a position from `audit_position`.
@@ -255,9 +260,10 @@ class ControlPlane:
             path.write_text(text)
         return path
 
-    def _tls(self) -> ssl.SSLContext:
+    def tls(self, user: str = ADMIN) -> ssl.SSLContext:
+        """For requests without kubectl, as a user."""
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
-        pair = self._pair(ADMIN, manifests.USERS[ADMIN])
+        pair = self._pair(user, manifests.USERS[user])
         context.load_cert_chain(pair.certificate, pair.key)
         return context
 
