@@ -3,6 +3,7 @@
     409 Conflict          Conflict        404 NotFound            NotFound
     410 Gone, Expired     store.Expired   403 Forbidden           Forbidden (one Problem with the server's message)
     400, 422 Invalid      Refused (one Problem per cause)         429, 5xx, no answer in time   Unavailable
+    401 Unauthorized      Forbidden                               404 of a kind that is not served   Unavailable
 
 Reads and applies are tried again inside (429 with Retry-After, 5xx, no connection), within the call's deadline; a create or
 a delete that may have happened is tried again too, and its own echo (AlreadyExists, NotFound) is told as such.
@@ -123,8 +124,12 @@ class KubeWriter(Protocol):
         """JSON patch (RFC 6902); a failed `test` is a Conflict."""
         ...
 
-    async def delete(self, api: Api, namespace: str | None, name: str, *, uid: str | None = None) -> None:
-        """NotFound when absent; Conflict when `uid` is given and differs."""
+    async def delete(
+        self, api: Api, namespace: str | None, name: str, *, uid: str | None = None
+    ) -> Json | None:
+        """Dependents go in the background. What is left of the object while finalizers hold it, None when it is gone.
+        NotFound when absent; Conflict when `uid` is given and differs.
+        """
         ...
 
     async def review(self, api: Api, item: Json) -> Json:
