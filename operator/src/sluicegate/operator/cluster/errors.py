@@ -18,6 +18,9 @@ from sluicegate.operator.ports import Json
 from sluicegate.operator.resources.store import Expired
 
 _UNKNOWN_FIELD: Final = "<nil>"
+_NOT_IN_SCHEMA: Final = "failed to create typed patch object"
+_UNPROCESSABLE: Final = "the server rejected our request due to an error in our request"
+"""The server's words for an apply that does not fit the schema (told as 500), and for a JSON patch that does not fit the object."""
 
 
 def status_of(body: str | bytes | None) -> Json:
@@ -27,6 +30,11 @@ def status_of(body: str | bytes | None) -> Json:
     except orjson.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) and found.get("kind") == "Status" else {}
+
+
+def code_of(code: int, status: Json) -> int:
+    """The code that is meant: an apply that does not fit the schema comes as 500 and is a 422."""
+    return 422 if code == 500 and str(status.get("message", "")).startswith(_NOT_IN_SCHEMA) else code
 
 
 def error_of(code: int, status: Json, *, about: str, retry_after: float | None = None) -> SluicegateError:
@@ -46,7 +54,7 @@ def no_answer(about: str, why: object) -> Unavailable:
 def _problems(status: Json, message: str) -> tuple[Problem, ...]:
     """One per cause that names a field; otherwise the message, whole."""
     causes = (status.get("details") or {}).get("causes") or ()
-    found = tuple(_of_fields(causes))
+    found = tuple(dict.fromkeys(_of_fields(causes)))
     return found or (Problem(path="", message=message),)
 
 
@@ -63,9 +71,9 @@ def _refused(status: Json, message: str, about: str) -> SluicegateError:  # noqa
 
 
 def _invalid(status: Json, message: str, about: str) -> SluicegateError:
-    """A JSON patch whose `test` failed is an Invalid without details."""
-    if "details" not in status and "test failed" in message:
-        return Conflict(f"{about}: {message}")
+    """A JSON patch whose `test` failed, or whose path is gone, is an Invalid without details."""
+    if message == _UNPROCESSABLE and not status.get("details"):
+        return Conflict(f"{about}: the object is not as the patch expects it; read it again")
     return Refused(_problems(status, message))
 
 

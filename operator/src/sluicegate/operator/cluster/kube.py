@@ -19,7 +19,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from sluicegate.contracts.errors import Conflict, NotFound, SluicegateError
 from sluicegate.operator.cluster import calls, same
 from sluicegate.operator.cluster.calls import Call
-from sluicegate.operator.cluster.errors import error_of, no_answer, status_of
+from sluicegate.operator.cluster.errors import code_of, error_of, no_answer, status_of
 from sluicegate.operator.cluster.kube_access import Access, KubeConfig, TokenSource, access_of
 from sluicegate.operator.cluster.ports import Api, Page, Seen
 from sluicegate.operator.cluster.retrying import NO_ANSWER, Failed, Failure, seconds_of, tried
@@ -173,12 +173,11 @@ class DynamicApi:
             )
             code = response.status
         except ApiException as error:
-            code = error.status
-            after = seconds_of((error.headers or {}).get("Retry-After"))
-            told = error_of(code, status_of(error.body), about=call.about, retry_after=after)
-            raise Failed(
-                Failure(code=code, retry_after=after), told
-            ) from None  # its text has headers and body
+            code, status = error.status, status_of(error.body)
+            meant, after = code_of(code, status), seconds_of((error.headers or {}).get("Retry-After"))
+            told = error_of(meant, status, about=call.about, retry_after=after)
+            # its own text has headers and body
+            raise Failed(Failure(code=meant, retry_after=after), told) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             raise Failed(Failure(code=NO_ANSWER), no_answer(call.about, why)) from error
