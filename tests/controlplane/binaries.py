@@ -85,6 +85,8 @@ def cached(folder: Path, build: Build) -> Path:
         if is_complete(folder):
             return folder
         _tell(f"building into {folder} (first time only, about 15 minutes)")
+        for left in folder.parent.glob(f"{folder.name}.*.part"):  # of a build that was killed
+            shutil.rmtree(left, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".part", dir=folder.parent))
         try:
             build(fresh)

@@ -82,5 +82,16 @@ def kubeconfig(access: Access) -> str:
     )
 
 
+def node(name: str, capacity: dict[str, str]) -> dict[str, Any]:
+    """A node that kwok simulates."""
+    size = {"cpu": "8", "memory": "32Gi", "pods": "110", **capacity}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"type": "kwok"}},
+        "status": {"capacity": size, "allocatable": size},
+    }
+
+
 def _inline(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()

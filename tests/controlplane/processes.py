@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 LOG_LINES = 25
-STOP_SECONDS = 15.0
+STOP_SECONDS = 5.0  # nothing that they hold is kept
 
 # Tied to the thread that starts it: start from one that lives as long as the process shall.
 _TIED = """
