@@ -286,7 +286,7 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     # components
     "no address": (minimal(components=[component(endpoint={})]), "spec.components[0].endpoint", "exactly one address"),
-    "two addresses": (minimal(components=[component(endpoint={"url": "http://a", "serviceRef": "a"})]), "spec.components[0].endpoint", "url and serviceRef"),
+    "two addresses": (minimal(components=[component(endpoint={"url": "http://a", "serviceRef": {"name": "a"}})]), "spec.components[0].endpoint", "url and serviceRef"),
     "a port that there is not": (minimal(components=[component(endpoint={"url": "http://a:129001/"})]), "spec.components[0].endpoint.url", "1 to 65535"),
     "a port that is a word": (minimal(components=[component(endpoint={"url": "http://a:http/"})]), "spec.components[0].endpoint.url", "1 to 65535"),
     "an address without a host": (minimal(components=[component(endpoint={"url": "http://:9000/"})]), "spec.components[0].endpoint.url", "names no host"),

@@ -260,7 +260,10 @@ def _revision(ref: Mapping[str, Any]) -> str:
 
 
 def _endpoint(endpoint: Mapping[str, Any]) -> str:
-    where = endpoint.get("url") or endpoint.get("serviceRef") or ""
+    service = endpoint.get("serviceRef") or {}
+    where = endpoint.get("url") or (
+        f"{service['name']}:{service.get('port', 80)}{service.get('path', '/')}" if service else ""
+    )
     return " ".join(
         str(part) for part in (endpoint.get("protocol", "Http"), where, endpoint.get("model")) if part
     )

@@ -31,7 +31,7 @@ def _endpoint(endpoint: Endpoint, path: str, can: Capabilities) -> Iterator[Prob
     if endpoint.protocol not in can.protocols:
         yield _problem(f"{path}.protocol", endpoint.protocol, can.protocols, "protocol")
     if endpoint.service_ref is not None and not can.services:
-        yield _absent(f"{path}.serviceRef", endpoint.service_ref, "use url")
+        yield _absent(f"{path}.serviceRef", endpoint.service_ref.name, "use url")
     prompt, credential = endpoint.prompt_ref, endpoint.credential_ref
     if prompt is not None and prompt.config_map is not None and not can.config_maps:
         yield _absent(f"{path}.promptRef.configMap", prompt.config_map, "write the prompt in endpoint.prompt")

@@ -78,6 +78,21 @@ class CredentialRef(Model):
     """Needs a cluster, refused in local mode."""
 
 
+class ServiceRef(Model):
+    """A Kubernetes Service in the workflow's namespace, called over plain HTTP."""
+
+    name: Name
+    """Of the Service."""
+    port: Annotated[int, Field(strict=True, ge=1, le=65_535)] = 80
+    """Of the Service."""
+    path: Annotated[str, Field(strict=True, max_length=1024, pattern=r"^/[^\s]*$")] = "/"
+    """Where it listens; for OpenAI the base, to which `/chat/completions` is added."""
+
+    def __str__(self) -> str:
+        """For people: ``planner:8080/run``."""
+        return f"{self.name}:{self.port}{self.path}"
+
+
 class Endpoint(Model):
     """Where and how a component is reached."""
 
@@ -85,8 +100,8 @@ class Endpoint(Model):
     """How it is called; MCP and A2A are refused by this version."""
     url: Annotated[str, Field(strict=True, max_length=2048, pattern=r"^https?://[^\s]+$")] | None = None
     """Where it listens; for OpenAI the base, to which `/chat/completions` is added."""
-    service_ref: Name | None = None
-    """A Service; needs a cluster, refused in local mode."""
+    service_ref: ServiceRef | None = None
+    """A Service, instead of `url`; needs a cluster, refused in local mode."""
     model: Text | None = None
     """OpenAI: the model's name."""
     prompt: Annotated[str, Field(strict=True, max_length=65536)] | None = None
