@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.console.client import WORKFLOWS, Client, error_of
+from sluicegate.console.client import WORKFLOWS, error_of
+from sluicegate.console.local import LocalClient
 from sluicegate.contracts import errors
 from tests.console import objects
 from tests.console.apiserver import ApiServer
@@ -60,14 +61,14 @@ def test_problems_keep_everything_that_the_server_said() -> None:
 
 
 def test_a_conflict_names_itself(server: ApiServer) -> None:
-    client = Client(server.state.root)
+    client = LocalClient(server.state.root)
     client.create(WORKFLOWS, objects.workflow())
     with pytest.raises(errors.Conflict, match="exists already"):
         client.create(WORKFLOWS, objects.workflow())
 
 
 def test_a_watch_begins_with_what_is_there_and_ends_in_silence(server: ApiServer) -> None:
-    client = Client(server.state.root)
+    client = LocalClient(server.state.root)
     server.put(objects.workflow("a"))
     seen = []
     for change, item in client.watch(WORKFLOWS, "default", silence=0.5):
@@ -84,12 +85,12 @@ def test_a_watch_is_of_the_wanted_labels_only(server: ApiServer) -> None:
     made = objects.workflow("a")
     server.put({**made, "metadata": {**made["metadata"], "labels": {"team": "x"}}})
     server.put(objects.workflow("b"))
-    seen = Client(server.state.root).watch(WORKFLOWS, "default", labels="team=x", silence=0.3)
+    seen = LocalClient(server.state.root).watch(WORKFLOWS, "default", labels="team=x", silence=0.3)
     assert [item["metadata"]["name"] for _, item in seen] == ["a"]
 
 
 @pytest.fixture
-def rude(tmp_path: Path) -> Iterator[tuple[Client, list[bytes]]]:
+def rude(tmp_path: Path) -> Iterator[tuple[LocalClient, list[bytes]]]:
     """A client of a server that sends the given bytes, whatever is asked, and hangs up."""
     answers: list[bytes] = []
     listener = socket.socket(socket.AF_UNIX)
@@ -104,7 +105,7 @@ def rude(tmp_path: Path) -> Iterator[tuple[Client, list[bytes]]]:
             connection.close()
 
     thread = threading.Thread(target=serve, daemon=True)
-    client = Client(tmp_path, timeout=10.0)
+    client = LocalClient(tmp_path, timeout=10.0)
     original = client.request
 
     def request(*arguments: Any, **options: Any) -> Any:
@@ -127,7 +128,7 @@ def rude(tmp_path: Path) -> Iterator[tuple[Client, list[bytes]]]:
         b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy",
     ],
 )
-def test_a_server_that_misbehaves_is_unavailable(rude: tuple[Client, list[bytes]], raw: bytes) -> None:
+def test_a_server_that_misbehaves_is_unavailable(rude: tuple[LocalClient, list[bytes]], raw: bytes) -> None:
     client, answers = rude
     answers.append(raw)
     with pytest.raises(errors.Unavailable):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from sluicegate.console import live
-from sluicegate.console.client import Client
+from sluicegate.console.local import LocalClient
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.stages import Outcome, Verdict
 from tests.console import objects
@@ -37,7 +37,7 @@ def text_of(rollout: Json | None, workflow: Json, events: tuple[Json, ...] = ())
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks follow each other at once."""
-    monkeypatch.setattr(live, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(LocalClient, "poll_seconds", 0.001)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,9 @@ def follow(
         for step in itertools.islice(remaining, 1):
             step()
 
-    return live.follow(Client(server.state.root), "default", "support-bot", show=show, timeout=timeout), seen
+    return live.follow(
+        LocalClient(server.state.root), "default", "support-bot", show=show, timeout=timeout
+    ), seen
 
 
 def test_following_ends_with_the_outcome(server: ApiServer) -> None:
@@ -220,7 +222,7 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_never_ran_is_not(
     assert ended.outcome is Outcome.PROMOTED
     assert len(seen) == 2
     with pytest.raises(Unavailable, match="sluicegate up"):
-        live.follow(Client(tmp_path / "nothing"), "default", "support-bot", show=print)
+        live.follow(LocalClient(tmp_path / "nothing"), "default", "support-bot", show=print)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.console.client import Client
+from sluicegate.console.local import LocalClient
 from sluicegate.console.waiting import until, until_ready
 from tests.console.conftest import Cli
 
@@ -33,7 +33,7 @@ def test_up_with_a_file_serves_it_and_stops_on_request(state: Path, cli: Cli, tm
     log = tmp_path / "up.log"
     with log.open("wb") as sink, subprocess.Popen(command, stdout=sink, stderr=sink) as process:
         try:
-            client = Client(state)
+            client = LocalClient(state)
             until_ready(client, SECONDS)
             assert until(lambda: client.listing("agentworkflows", None) or None, SECONDS), log.read_text()
             said = cli("wait", "my-bot", "--for", "condition=Ready", "--timeout", str(SECONDS))

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
+from sluicegate.console.client import ROLLOUTS, WORKFLOWS
 from sluicegate.console.demo import checks as demo_checks
 from sluicegate.console.demo import files as demo_files
 from sluicegate.console.demo.processes import Children, runs_url, until
+from sluicegate.console.local import LocalClient
 from sluicegate.console.output import moment
 from sluicegate.console.traffic import Answer, BackgroundTraffic, Tally, support_customers
 
@@ -73,13 +74,13 @@ def document(name: str, base: str, candidate: str | None = None) -> dict[str, An
     return found
 
 
-def healthy(client: Client) -> bool:
+def healthy(client: LocalClient) -> bool:
     return all(
         (item.get("status") or {}).get("phase") == "Healthy" for item in client.listing(WORKFLOWS, NAMESPACE)
     )
 
 
-def ended(client: Client) -> dict[str, dict[str, Any]]:
+def ended(client: LocalClient) -> dict[str, dict[str, Any]]:
     rollouts = client.listing(ROLLOUTS, NAMESPACE)
     return {
         item["spec"]["workflow"]: item

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
+from sluicegate.console.client import ROLLOUTS, WORKFLOWS
 from sluicegate.console.demo.processes import Children, runs_url, until
+from sluicegate.console.local import LocalClient
 from sluicegate.console.recordings import Recording
 from sluicegate.console.replay.tasks import resampled
 from sluicegate.console.replay.workflows import ReplayWorkflow
@@ -79,7 +80,7 @@ def replaying(file: Path) -> Iterator[str]:
             process.terminate()
 
 
-async def send(client: Client, recording: Recording, tallies: dict[Key, Tally]) -> None:
+async def send(client: LocalClient, recording: Recording, tallies: dict[Key, Tally]) -> None:
     """Every workflow gets its seed's tasks, in the order in which a backtest sees them, until its rollout is over."""
     stops = {key: asyncio.Event() for key in tallies}
     looking = asyncio.create_task(stop_what_is_over(client, stops))
@@ -92,7 +93,7 @@ async def send(client: Client, recording: Recording, tallies: dict[Key, Tally]) 
     looking.cancel()
 
 
-async def stop_what_is_over(client: Client, stops: dict[Key, asyncio.Event]) -> None:
+async def stop_what_is_over(client: LocalClient, stops: dict[Key, asyncio.Event]) -> None:
     while True:
         rollouts = await asyncio.to_thread(listed, client)
         for key, event in stops.items():
@@ -101,16 +102,16 @@ async def stop_what_is_over(client: Client, stops: dict[Key, asyncio.Event]) -> 
         await asyncio.sleep(0.5)  # between two looks, not in place of one
 
 
-def listed(client: Client) -> dict[str, dict[str, Any]]:
+def listed(client: LocalClient) -> dict[str, dict[str, Any]]:
     return {item["spec"]["workflow"]: item for item in client.listing(ROLLOUTS, NAMESPACE)}
 
 
-def is_stable(client: Client) -> bool:
+def is_stable(client: LocalClient) -> bool:
     items = client.listing(WORKFLOWS, NAMESPACE)
     return all((item.get("status") or {}).get("phase") == "Healthy" for item in items)
 
 
-def is_mirroring(client: Client) -> bool:
+def is_mirroring(client: LocalClient) -> bool:
     """Every gateway has the plan of every first stage."""
     found = [item.get("status") or {} for item in listed(client).values()]
     programmed = [status.get("planVersion", 0) <= status.get("programmedVersion", -1) for status in found]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from sluicegate.console import output, program
 from sluicegate.console.client import DECISIONS, ROLLOUTS, Client, Object
 from sluicegate.console.targets import Target
 from sluicegate.console.waiting import until
@@ -12,6 +13,8 @@ from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.contracts.stages import Action
 
 USED_SECONDS = 15.0
+PATIENT_SECONDS = 3.0
+"""After which it is said what is waited for."""
 NEEDS_STAGE = frozenset({Action.PROMOTE, Action.APPROVE, Action.OVERRIDE, Action.REVIEW})
 
 _ERRORS: dict[str, type[SluicegateError]] = {"Expired": Conflict}
@@ -86,7 +89,7 @@ def decide(client: Client, target: Target, act: Act, *, wait: float = USED_SECON
             rollout["metadata"]["name"],
             f"it has not entered a stage yet, nothing to {act.action.lower()}",
         )
-        raise Refused((Problem(path=path, message=text, hint=f"sluicegate rollout status {path} -w"),))
+        raise Refused((Problem(path=path, message=text, hint=program.line(f"rollout status {path} -w")),))
     decision = client.create(DECISIONS, document(act, rollout))
     namespace, name = rollout["metadata"]["namespace"], rollout["metadata"]["name"]
     latest: list[Object] = [rollout]
@@ -96,7 +99,10 @@ def decide(client: Client, target: Target, act: Act, *, wait: float = USED_SECON
         records = (latest[0].get("status") or {}).get("decisions", ())
         return next((one for one in records if one["uid"] == decision["metadata"]["uid"]), None)
 
-    found = until(record, wait)
+    found = until(record, min(wait, PATIENT_SECONDS))
+    if found is None and wait > PATIENT_SECONDS:
+        output.note(f"{decision['metadata']['name']} is stored; waiting until the control loop uses it")
+        found = until(record, wait - PATIENT_SECONDS)
     if found is not None and found["result"] in {"Refused", "Expired"}:
         _refuse(act, rollout, found)
     return Used(decision=decision, record=found, rollout=latest[0])

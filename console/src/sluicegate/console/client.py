@@ -1,27 +1,31 @@
-"""The API of `sluicegate up`, over its Unix socket. Standard library only, so that every command starts fast."""
+"""What commands need of a server. Objects are read and written the same way in local mode and on a cluster.
 
-import http.client
+Standard library only, so that every command starts fast. `LocalClient` speaks to `sluicegate up`, `ClusterClient` to a
+Kubernetes API server; both are made by `session`.
+"""
+
 import json
-import os
-import socket
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from http import HTTPStatus
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from urllib.parse import quote
 
-from sluicegate.contracts.errors import (
-    Conflict,
-    Forbidden,
-    NotFound,
-    Problem,
-    Refused,
-    SluicegateError,
-    Unavailable,
-)
-from sluicegate.operator.local.state_dir import StateDir, UpFile, default_state_dir, read_up
+from sluicegate.console.answers import decode, error_of, status_error
+from sluicegate.console.transport import JSON, Answer, Call, Transport
+from sluicegate.contracts.errors import SluicegateError, Unavailable
+
+__all__ = [
+    "DECISIONS",
+    "ROLLOUTS",
+    "ROOT",
+    "WORKFLOWS",
+    "Applied",
+    "Client",
+    "Identity",
+    "Object",
+    "error_of",
+]
 
 ROOT = "/apis/sluicegate.io/v1alpha1"
 WORKFLOWS = "agentworkflows"
@@ -29,17 +33,6 @@ ROLLOUTS = "workflowrollouts"
 DECISIONS = "decisions"
 
 Object = dict[str, Any]
-
-_ERRORS: dict[int, type[SluicegateError]] = {
-    HTTPStatus.FORBIDDEN: Forbidden,
-    HTTPStatus.NOT_FOUND: NotFound,
-    HTTPStatus.CONFLICT: Conflict,
-    HTTPStatus.GONE: Conflict,
-    HTTPStatus.TOO_MANY_REQUESTS: Unavailable,
-    HTTPStatus.BAD_GATEWAY: Unavailable,
-    HTTPStatus.SERVICE_UNAVAILABLE: Unavailable,
-    HTTPStatus.GATEWAY_TIMEOUT: Unavailable,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,98 +48,84 @@ class Applied:
     warnings: tuple[str, ...] = ()
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket; a path longer than the kernel's 107 bytes goes through its folder's descriptor."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whom the server takes the caller for, and the verbs of decisions that they hold in a namespace."""
 
-    def __init__(self, path: Path, timeout: float | None) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        """Open the socket."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        with _short(self._path) as path:
-            self.sock.connect(path)
+    user: str
+    groups: tuple[str, ...] = ()
+    verbs: Mapping[str, bool] = field(default_factory=dict)
 
 
-@contextmanager
-def _short(path: Path) -> Iterator[str]:
-    if len(os.fsencode(path)) < 108:
-        yield str(path)
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
-
-
-class Client:
-    """Requests to one running `sluicegate up`.
+class Client(ABC):
+    """Requests to one server.
 
     Every method raises the errors of contracts.errors: NotFound, Conflict, Refused, Forbidden, and
-    Unavailable when nothing listens. act_as: the user to act for, which the server may refuse.
+    Unavailable when nothing answers.
     """
 
-    def __init__(
-        self, state_dir: Path | None = None, *, act_as: str | None = None, timeout: float = 30.0
-    ) -> None:
-        if act_as is not None and not (act_as.isascii() and act_as.isprintable()):
-            raise Refused((Problem(path="--as", message="not a user name", value=repr(act_as)[:80]),))
-        self.state = StateDir((state_dir or default_state_dir()).expanduser())
-        self._headers = {"Accept": "application/json"} | ({"Sluicegate-As": act_as} if act_as else {})
-        self._timeout = timeout
+    poll_seconds: ClassVar[float] = 0.5
+    """How often what moves may be looked at."""
+    watch_query: ClassVar[Mapping[str, str]] = {}
+    """Of every watch."""
 
-    @property
-    def socket(self) -> Path:
-        """The socket's path."""
-        return self.state.socket
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     def request(
-        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: object = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: object = None,
+        content_type: str = JSON,
     ) -> Object:
         """One request, one JSON object as answer."""
-        with self._open(method, path, query=query, body=body) as response:
-            answer = _decode(response.read())
-        if response.status >= 400:
-            raise _error(response.status, answer)
-        if not isinstance(answer, dict):
+        return self.exchange(method, path, query=query, body=body, content_type=content_type)[0]
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+    ) -> tuple[Object, tuple[str, ...]]:
+        """One request: the JSON object that was answered, and the server's warnings."""
+        raw = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        call = Call(method=method, path=path, query=_kept(query), body=raw, content_type=content_type)
+        with self._transport.open(call) as answer:
+            decoded = decode(answer.read())
+        if answer.status >= 400:
+            raise self.error(answer.status, decoded)
+        if not isinstance(decoded, dict):
             raise Unavailable(
-                f"the server answered with {type(answer).__name__} where an object was expected"
+                f"the server answered with {type(decoded).__name__} where an object was expected"
             )
-        return answer
+        return decoded, answer.warnings
+
+    def error(self, status: int, body: Any) -> SluicegateError:
+        """The error that an answer means."""
+        return status_error(status, body)
 
     def get(self, plural: str, namespace: str, name: str) -> Object:
         """One object."""
-        return self.request("GET", _path(plural, namespace, name))
+        return self.request("GET", path_of(plural, namespace, name))
 
     def listing(self, plural: str, namespace: str | None, *, labels: str | None = None) -> list[Object]:
         """All objects of a kind in a namespace, or in all (None), by namespace and name."""
-        return _items(self.request("GET", _path(plural, namespace), query={"labelSelector": labels}))
-
-    def apply(self, documents: Sequence[Object], *, dry_run: bool = False) -> tuple[Applied, ...]:
-        """Create or update all of them in one commit, or none; with dry_run nothing is stored."""
-        query = {"dryRun": "All"} if dry_run else None
-        answer = self.request("POST", f"{ROOT}/apply", query=query, body={"documents": list(documents)})
-        return tuple(
-            Applied(
-                operation=item["operation"],
-                object=item["object"],
-                previous=item.get("previous"),
-                warnings=tuple(item.get("warnings") or ()),
-            )
-            for item in _items(answer)
-        )
+        return items_of(self.request("GET", path_of(plural, namespace), query={"labelSelector": labels}))
 
     def create(self, plural: str, obj: Object) -> Object:
         """Create; Conflict when the name is taken."""
-        return self.request("POST", _path(plural, obj["metadata"]["namespace"]), body=obj)
+        return self.request("POST", path_of(plural, obj["metadata"]["namespace"]), body=obj)
 
     def delete(self, plural: str, namespace: str, name: str, *, dry_run: bool = False) -> Object:
         """Mark for deletion; gone when its finalizers are."""
         query = {"dryRun": "All"} if dry_run else None
-        return self.request("DELETE", _path(plural, namespace, name), query=query)
+        return self.request("DELETE", path_of(plural, namespace, name), query=query)
 
     def watch(
         self,
@@ -160,150 +139,79 @@ class Client:
 
         silence: seconds without any change after which the watch ends; None: never.
         """
-        path = _path(plural, namespace)
+        path = path_of(plural, namespace)
         listed = self.request("GET", path, query={"labelSelector": labels})
-        yield from (("ADDED", item) for item in _items(listed))
+        yield from (("ADDED", item) for item in items_of(listed))
         version = listed.get("metadata", {}).get("resourceVersion")
-        query = {"watch": "1", "resourceVersion": version, "labelSelector": labels}
-        with self._open("GET", path, query=query, wait=silence) as response:
-            if response.status >= 400:
-                raise _error(response.status, _decode(response.read()))
-            yield from _lines(response)
+        yield from self.changes(path, version, labels=labels, silence=silence)
 
+    def changes(
+        self, path: str, version: str | None, *, labels: str | None = None, silence: float | None = None
+    ) -> Iterator[tuple[str, Object]]:
+        """One stream of changes after `version`, until it ends."""
+        query = {"watch": "1", "resourceVersion": version, "labelSelector": labels, **self.watch_query}
+        call = Call(method="GET", path=path, query=_kept(query), streams=True, silence=silence)
+        with self._transport.open(call) as answer:
+            if answer.status >= 400:
+                raise self.error(answer.status, decode(answer.read()))
+            yield from self._events(answer)
+
+    def _events(self, answer: Answer) -> Iterator[tuple[str, Object]]:
+        for line in answer.lines():
+            if not line.strip():
+                continue  # a heartbeat
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                raise self.error(int(event["object"].get("code", 500)), event["object"])
+            yield event["type"], event["object"]
+
+    @abstractmethod
+    def apply(
+        self, documents: Sequence[Object], *, dry_run: bool = False, force: bool = False
+    ) -> tuple[Applied, ...]:
+        """Create or update all of them, or none when one is refused; with dry_run nothing is stored. force: also
+        fields that another program owns.
+        """
+
+    @abstractmethod
     def events(self, namespace: str | None, *, limit: int = 20, **about: str | None) -> list[Object]:
         """Events, newest first. about: workflow, or kind and name."""
-        found = _items(
-            self.request("GET", "/events", query={"namespace": namespace, "limit": limit, **about})
-        )
-        return sorted(found, key=lambda event: str(event.get("lastAt", "")), reverse=True)
 
+    @abstractmethod
     def runs(self, query: Mapping[str, Any]) -> list[Object]:
         """Summaries of runs, newest first."""
-        return _items(self.request("GET", "/lineage/runs", query=query))
 
+    @abstractmethod
     def run(self, run_id: str) -> list[Object]:
         """The documents of one run, one per arm."""
-        return _items(self.request("GET", f"/lineage/runs/{quote(run_id, safe='')}"))
 
+    @abstractmethod
     def fallbacks(self, query: Mapping[str, Any]) -> list[Object]:
         """Fallbacks that wait for a review."""
-        return _items(self.request("GET", "/lineage/fallbacks", query=query))
 
+    @abstractmethod
+    def gateway_url(self) -> str:
+        """Where the gateway is, for the outcome of a run."""
+
+    @abstractmethod
+    def whoami(self, namespace: str) -> Identity:
+        """The caller."""
+
+    @abstractmethod
     def server_version(self) -> Object:
         """What the server says of itself."""
-        return self.request("GET", "/version")
-
-    def up(self) -> UpFile:
-        """Ports of the running `up`."""
-        found = read_up(self.state)
-        if found is None:
-            raise Unavailable(self._down(f"no running process in {self.state.up}"))
-        return found
-
-    @contextmanager
-    def _open(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: object = None,
-        wait: float | None = -1.0,
-    ) -> Iterator[http.client.HTTPResponse]:
-        connection = _UnixConnection(self.socket, self._timeout if wait == -1.0 else wait)
-        headers = dict(self._headers)
-        raw = None
-        if body is not None:
-            raw = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-            headers["Content-Type"] = "application/json"
-        try:
-            connection.request(method, path + _encoded(query), body=raw, headers=headers)
-            yield connection.getresponse()
-        except TimeoutError as error:
-            raise Unavailable(
-                f"{self.socket} did not answer in {self._timeout:g} s; is the machine overloaded?"
-            ) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise Unavailable(self._down(_why(error))) from error
-        finally:
-            connection.close()
-
-    def _down(self, why: str) -> str:
-        option = "" if self.state.root == default_state_dir() else f" --state-dir {self.state.root}"
-        return (
-            f"sluicegate is not running: nothing answers on {self.socket} ({why}).\n"
-            f"Start it in another terminal:  sluicegate up{option}"
-        )
 
 
-def _why(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
-
-
-def _path(plural: str, namespace: str | None, name: str | None = None) -> str:
+def path_of(plural: str, namespace: str | None, name: str | None = None) -> str:
+    """Of a kind in a namespace or in all, or of one object."""
     scope = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
     return f"{ROOT}{scope}/{plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
-def _encoded(query: Mapping[str, Any] | None) -> str:
-    kept = {key: str(value) for key, value in (query or {}).items() if value is not None}
-    return f"?{urlencode(kept)}" if kept else ""
-
-
-def _items(answer: Object) -> list[Object]:
+def items_of(answer: Object) -> list[Object]:
+    """The items of a list."""
     return list(answer.get("items") or ())
 
 
-def _decode(raw: bytes) -> Any:
-    try:
-        return json.loads(raw) if raw else {}
-    except ValueError:
-        return {"message": raw[:500].decode("utf-8", "replace")}
-
-
-def _lines(response: http.client.HTTPResponse) -> Iterator[tuple[str, Object]]:
-    while line := _line(response):
-        if not line.strip():
-            continue  # a heartbeat
-        event = json.loads(line)
-        if event["type"] == "ERROR":
-            raise _error(int(event["object"].get("code", 500)), event["object"])
-        yield event["type"], event["object"]
-
-
-def _line(response: http.client.HTTPResponse) -> bytes:
-    try:
-        return response.readline()
-    except TimeoutError:
-        return b""
-
-
-def error_of(status: int, raw: bytes) -> SluicegateError:
-    """The error that an answer of the gateway means: its problem document (RFC 9457)."""
-    body = _decode(raw)
-    if not isinstance(body, dict):
-        return _error(status, body)
-    message = body.get("detail") or body.get("title") or body.get("message")
-    return _error(status, {"message": message, "details": {"causes": body.get("problems") or ()}})
-
-
-def _error(status: int, body: Any) -> SluicegateError:
-    """The error that the server means: its Status object says all problems at once."""
-    body = body if isinstance(body, dict) else {"message": str(body)}
-    message = str(body.get("message") or HTTPStatus(status).phrase)
-    kind = _ERRORS.get(status, Refused if 400 <= status < 500 else SluicegateError)
-    if issubclass(kind, Refused):
-        causes = (body.get("details") or {}).get("causes") or ()
-        return kind(tuple(_problem(cause) for cause in causes) or (Problem(path="request", message=message),))
-    return kind(message)
-
-
-def _problem(cause: Mapping[str, Any]) -> Problem:
-    texts = {
-        key: str(cause[key]) for key in ("value", "allowed", "hint", "source") if cause.get(key) is not None
-    }
-    path = str(cause.get("field") or cause.get("path") or "")
-    line = cause.get("line")
-    return Problem(
-        path=path, message=str(cause.get("message", "")), line=int(line) if line else None, **texts
-    )
+def _kept(query: Mapping[str, Any] | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (query or {}).items() if value is not None}

@@ -234,4 +234,37 @@ _KINDS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
         ),
         (("Latest", lambda row: _version((row.spec.get("versions") or [None])[-1])),),
     ),
+    "ChangeProposal": (
+        (
+            ("Class", lambda row: row.spec["changeClass"]),
+            ("State", lambda row: row.status.get("state")),
+            ("Votes", lambda row: row.status.get("tally")),
+            ("By", lambda row: row.spec["proposedBy"]),
+        ),
+        (("Title", lambda row: row.spec["title"]), ("Closes", lambda row: row.spec.get("closesAt"))),
+    ),
+    "FallbackRuleSet": (
+        (
+            ("Version", lambda row: row.spec["version"]),
+            ("Rules", lambda row: len(row.spec.get("rules", ()))),
+            ("Serving", lambda row: row.status.get("servingVersion")),
+        ),
+        (("Owner", lambda row: row.spec["owner"]), ("Reason", lambda row: row.spec.get("changeReason"))),
+    ),
+    "RetrainingRun": (
+        (
+            ("Workflow", lambda row: row.spec["workflow"]),
+            ("Trigger", lambda row: row.spec["trigger"]["type"]),
+            ("State", lambda row: row.status.get("state")),
+            ("Outcome", lambda row: row.status.get("outcome")),
+        ),
+        (("Backend", lambda row: row.spec["backend"]["type"]),),
+    ),
+    "GovernancePolicy": (
+        (
+            ("Enforcement", lambda row: row.spec.get("enforcement", "Enforce")),
+            ("Rules", lambda row: len(row.spec.get("rules", ()))),
+        ),
+        (("Description", lambda row: row.spec.get("description")),),
+    ),
 }

@@ -20,12 +20,12 @@ MEANINGS: dict[int, str] = {
     ERROR: "Something unexpected failed; `--debug` shows where. `diff`: there is a difference.",
     REFUSED: "The command line, a file or the act is wrong (also a decision made for another candidate, stage or attempt); every problem is listed and nothing was changed.",
     NOT_FOUND: "No such object, run or file.",
-    FORBIDDEN: "The caller may not do this.",
+    FORBIDDEN: "The caller may not do this: the server, or one of its admission policies, says so; or the login has expired.",
     CONFLICT: "The object changed meanwhile, exists already, or the decision expired before it was used; read again and retry.",
-    UNAVAILABLE: "`sluicegate up` does not answer; may be tried again.",
+    UNAVAILABLE: "The server (`sluicegate up`, or the cluster) does not answer; may be tried again.",
     ENDED_OTHERWISE: "The rollout ended, without its candidate: Aborted, Rejected, Superseded, Expired or RolledBack.",
     TIMEOUT: "The time given by `--timeout` is over; the rollout goes on. `backtest`: the recorded runs were used up before a decision.",
-    INTERRUPTED: "Stopped by Ctrl-C; what runs in `sluicegate up` goes on.",
+    INTERRUPTED: "Stopped by Ctrl-C; what runs on the server goes on.",
 }
 
 ARRIVED = frozenset({Outcome.PROMOTED, Outcome.FAST_PROMOTED, Outcome.FAST_ROLLED_BACK})

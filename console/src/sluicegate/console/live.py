@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sluicegate.console import exits, output
+from sluicegate.console import exits, output, program
 from sluicegate.console.client import Client, Object
 from sluicegate.console.figures import gate_number, need, share, traffic
 from sluicegate.console.output import age, span
@@ -35,7 +35,6 @@ MODES = {
 EVENTS_SHOWN = 5
 ROOMY = (100, 30)
 """Columns and lines of a terminal from which findings are spelt out; below, the numbers and the marks say it."""
-POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +113,7 @@ def follow(
     """
     wanted: str | None = None
     last: Snapshot | None = None
-    for _ in ticks(timeout, POLL_SECONDS):
+    for _ in ticks(timeout, client.poll_seconds):
         try:
             last = look(client, namespace, name, rollout=wanted)
         except Unavailable:
@@ -217,7 +216,7 @@ def _message(rollout: Object | None, workflow: Object) -> str:
     if (stalled := said.get("Stalled", {})).get("status") == "True" and stalled.get("message"):
         return str(stalled["message"])
     if said.get("AwaitingApproval", {}).get("status") == "True":
-        return f"{_needs(status, said)}: sluicegate approve {workflow['metadata']['name']}"
+        return f"{_needs(status, said)}: {program.line('approve ' + workflow['metadata']['name'])}"
     if status.get("stage") and not status.get("samples") and not status.get("holdReason"):
         return "no run has been compared yet: does traffic go through the gateway?"
     return str(status.get("holdReason") or _needs(status, said))
@@ -390,6 +389,6 @@ def summary(snapshot: Snapshot) -> str:
             lines.append(f"  ✘ {gate['name']}: {both}, n {gate.get('have', 0)}{told}")
             runs += gate.get("runs", ())
     option = "" if namespace == "default" else f" -n {namespace}"
-    lines += [f"  look:  sluicegate run show {run}" for run in dict.fromkeys(runs[:3])]
-    lines.append(f"  more:  sluicegate describe aro {rollout['metadata']['name']}{option}")
+    lines += [f"  look:  {program.line(f'run show {run}')}" for run in dict.fromkeys(runs[:3])]
+    lines.append("  more:  " + program.line(f"describe aro {rollout['metadata']['name']}{option}"))
     return "\n".join(lines)

@@ -3,17 +3,17 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from sluicegate.console import exits, output
+from sluicegate.console import exits, output, program
 from sluicegate.console.commands import register
+from sluicegate.console.session import Cluster, Context, Kubeconfig, Namespace
 from sluicegate.contracts.errors import Refused, SluicegateError
 
 app = typer.Typer(
     name="sluicegate",
-    help="Progressive delivery for agent workflows: canary, shadow, controlled, full, with evidence, and back.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -31,25 +31,40 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _globals(
+    *,
     debug: Annotated[  # `run` has acted on it already
         bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="SLUICEGATE_DEBUG")
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version of this program.", callback=_version)
     ] = False,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    cluster: Cluster = None,
 ) -> None:
-    """Options of every command."""
+    """Progressive delivery for agent workflows: canary, shadow, controlled, full, with evidence, and back.
+
+    Commands go to `sluicegate up` on this machine. They go to a cluster as `kubectl sluicegate`, or with --kubeconfig,
+    --context or --cluster, before the command or after it.
+    """
 
 
 register(app)
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line; its exit code. Prints, never raises (but with --debug)."""
+def command() -> Any:
+    """The command line as typer made it."""
+    return typer.main.get_command(app)
+
+
+def run(arguments: Sequence[str], *, name: str = program.NAME) -> int:
+    """Run one command line; its exit code. Prints, never raises (but with --debug). name: how it was called."""
+    program.called(name)
     words = list(arguments)
     debug = _take(words, "--debug") or bool(os.environ.get("SLUICEGATE_DEBUG"))
     try:
-        code = typer.main.get_command(app).main(args=words, prog_name="sluicegate", standalone_mode=False)
+        code = command().main(args=words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else exits.OK
     except BrokenPipeError:
@@ -116,6 +131,11 @@ def _take(words: list[str], flag: str) -> bool:
 def main() -> None:
     """Entry point of the console script."""
     sys.exit(run(sys.argv[1:]))
+
+
+def plugin() -> None:
+    """Entry point of `kubectl sluicegate`."""
+    sys.exit(run(sys.argv[1:], name=program.PLUGIN))
 
 
 if __name__ == "__main__":

@@ -2,47 +2,116 @@
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
 
+from sluicegate.console import places, program
 from sluicegate.console.client import Client
 from sluicegate.console.output import Format
+from sluicegate.console.places import Place
+
+_WHERE = "Where"
 
 StateDir = Annotated[
     Path | None,
     typer.Option(
         "--state-dir",
-        envvar="SLUICEGATE_STATE_DIR",
-        help="State folder of `sluicegate up`. Default: ~/.local/state/sluicegate.",
+        help="State folder of `sluicegate up`. Default: $SLUICEGATE_STATE_DIR, else ~/.local/state/sluicegate.",
         show_default=False,
+        rich_help_panel=_WHERE,
     ),
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", envvar="SLUICEGATE_NAMESPACE", help="Namespace.")
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace. Default: $SLUICEGATE_NAMESPACE, else that of the context, else default.",
+        show_default=False,
+        rich_help_panel=_WHERE,
+    ),
 ]
 ActAs = Annotated[
     str | None,
-    typer.Option("--as", help="Act for this user; the server may refuse.", show_default=False),
+    typer.Option(
+        "--as", help="Act for this user; the server may refuse.", show_default=False, rich_help_panel=_WHERE
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        help="A cluster, by this file instead of $KUBECONFIG or ~/.kube/config.",
+        show_default=False,
+        rich_help_panel=_WHERE,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        help="A cluster, by this context of the kubeconfig.",
+        show_default=False,
+        rich_help_panel=_WHERE,
+    ),
+]
+Cluster = Annotated[
+    bool | None,
+    typer.Option(
+        "--cluster/--local",
+        help="A cluster, by the kubeconfig's context, or inside a pod its own; or this machine's `sluicegate up`. "
+        "Default: this machine, but a cluster for `kubectl sluicegate`, with --kubeconfig or --context, or "
+        "SLUICEGATE_CLUSTER=1.",
+        show_default=False,
+        rich_help_panel=_WHERE,
+    ),
+]
+LineageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--lineage-url",
+        help="On a cluster: where recorded runs are read. Default: $SLUICEGATE_LINEAGE_URL, else through the API server.",
+        show_default=False,
+        rich_help_panel=_WHERE,
+    ),
 ]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+
+SHARED: dict[str, Any] = {
+    "namespace": Namespace,
+    "act_as": ActAs,
+    "kubeconfig": Kubeconfig,
+    "context": Context,
+    "cluster": Cluster,
+    "state_dir": StateDir,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """The server and the namespace of one command."""
 
-    namespace: str = "default"
-    state_dir: Path | None = None
-    act_as: str | None = None
-    client: Client = field(init=False)
+    namespace: str
+    client: Client
+    place: Place
 
-    def __post_init__(self) -> None:
-        """Nothing is opened yet."""
-        object.__setattr__(self, "client", Client(self.state_dir, act_as=self.act_as))
+
+def open_session(place: Place, *, timeout: float = 30.0) -> Session:
+    """Nothing is sent yet; a kubeconfig is read."""
+    program.called(program.name(), place.options)
+    if not place.is_cluster:
+        from sluicegate.console.local import LocalClient
+
+        local = LocalClient(place.state_dir, act_as=place.act_as, timeout=timeout)
+        return Session(place.namespace or "default", local, place)
+    from sluicegate.console.cluster import connect
+
+    cluster, namespace = connect(place, timeout=timeout)
+    return Session(place.namespace or namespace, cluster, place)
 
 
 P = ParamSpec("P")
@@ -50,20 +119,37 @@ R = TypeVar("R")
 
 
 def connected(function: Callable[Concatenate[Session, P], R]) -> Callable[..., R]:
-    """A command whose first parameter is a Session: typer sees --namespace, --as and --state-dir instead."""
+    """A command whose first parameter is a Session: typer sees --namespace, --as, --context and their kin instead."""
+    return _with_session(function, SHARED)
 
+
+def reading_runs(function: Callable[Concatenate[Session, P], R]) -> Callable[..., R]:
+    """`connected`, of a command that reads recorded runs: with --lineage-url."""
+    return _with_session(function, {**SHARED, "lineage_url": LineageUrl})
+
+
+def _with_session(
+    function: Callable[Concatenate[Session, P], R], options: Mapping[str, Any]
+) -> Callable[..., R]:
     @functools.wraps(function)
-    def command(*args: Any, namespace: str, act_as: str | None, state_dir: Path | None, **kwargs: Any) -> R:
-        return function(Session(namespace, state_dir, act_as), *args, **kwargs)
+    def command(ctx: typer.Context, *args: Any, **kwargs: Any) -> R:
+        own = {name: value for name, value in kwargs.items() if name not in options}
+        return function(open_session(places.of(ctx)), *args, **own)
 
-    own = list(inspect.signature(function).parameters.values())[1:]
+    return with_options(function, command, options, skip=1)
+
+
+def with_options(
+    function: Callable[..., R], command: Callable[..., R], options: Mapping[str, Any], *, skip: int = 0
+) -> Callable[..., R]:
+    """`command` with the context, the parameters of `function` but the first `skip`, and `options`."""
+    own = list(inspect.signature(function).parameters.values())[skip:]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    shared = [
-        inspect.Parameter("namespace", keyword, default="default", annotation=Namespace),
-        inspect.Parameter("act_as", keyword, default=None, annotation=ActAs),
-        inspect.Parameter("state_dir", keyword, default=None, annotation=StateDir),
+    parameters = [
+        inspect.Parameter("ctx", keyword, annotation=typer.Context),
+        *(one.replace(kind=keyword) for one in own),
+        *(inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in options.items()),
     ]
-    parameters = [*(one.replace(kind=keyword) for one in own), *shared]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     return command

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sluicegate.console import program
 from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client, Object
-from sluicegate.contracts.errors import NotFound, Problem, Refused
+from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused
 
 if TYPE_CHECKING:
     from sluicegate.contracts.resources import Kind
@@ -53,7 +54,13 @@ def find(client: Client, namespace: str, name: str, *, rollout: str | None = Non
 def rollouts_of(client: Client, namespace: str, workflow: str) -> list[Object]:
     """Rollouts of a workflow, oldest first."""
     found = [item for item in client.listing(ROLLOUTS, namespace) if item["spec"]["workflow"] == workflow]
-    return sorted(found, key=lambda item: str(item["metadata"].get("creationTimestamp", "")))
+    return sorted(found, key=lambda item: (str(item["metadata"].get("creationTimestamp", "")), _number(item)))
+
+
+def _number(item: Object) -> int:
+    """At the end of its name: a cluster's times have seconds only."""
+    tail = str(item["metadata"]["name"]).rpartition("-")[2]
+    return int(tail) if tail.isdecimal() else 0
 
 
 def _newest(client: Client, namespace: str, workflow: str) -> Object | None:
@@ -71,7 +78,7 @@ def _by_rollout(client: Client, namespace: str, name: str) -> Target:
 
 def unknown(client: Client, plural: str, namespace: str, name: str, *, noun: str) -> NotFound:
     """The error for a name that does not exist: what is near, where else it exists, or what there is."""
-    everywhere = client.listing(plural, None)
+    everywhere = _visible(client, plural, namespace)
     here = [item["metadata"]["name"] for item in everywhere if item["metadata"]["namespace"] == namespace]
     elsewhere = [item["metadata"]["namespace"] for item in everywhere if item["metadata"]["name"] == name]
     if elsewhere:
@@ -81,8 +88,18 @@ def unknown(client: Client, plural: str, namespace: str, name: str, *, noun: str
     elif here:
         hint = f"there is: {', '.join(here[:5])}" + (", …" if len(here) > 5 else "")
     else:
-        hint = f"there is none in this namespace; `sluicegate get {plural} -A` shows all"
+        hint = f"there is none in this namespace; `{program.line(f'get {plural} -A')}` shows all"
     return NotFound(f"no {noun} {name!r} in namespace {namespace}; {hint}")
+
+
+def _visible(client: Client, plural: str, namespace: str) -> list[Object]:
+    """Of all namespaces, or of those that the caller may see."""
+    for scope in (None, namespace):
+        try:
+            return client.listing(plural, scope)
+        except Forbidden:
+            continue
+    return []
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

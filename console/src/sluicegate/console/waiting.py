@@ -5,7 +5,7 @@ from time import monotonic, sleep
 from typing import TypeVar
 
 from sluicegate.console import exits
-from sluicegate.console.client import Client
+from sluicegate.console.local import LocalClient
 from sluicegate.contracts.errors import SluicegateError, Unavailable
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def until(question: Callable[[], T | None], timeout: float | None) -> T | None:
     return None
 
 
-def until_ready(client: Client, timeout: float) -> None:
+def until_ready(client: LocalClient, timeout: float) -> None:
     """Until the API answers; TimedOut when it does not."""
 
     def is_up() -> bool | None:

@@ -21,6 +21,7 @@ from sluicegate.console.commands import (
     up,
     version,
     wait,
+    whoami,
 )
 
 _START, _WATCH, _DECIDE, _TRY = "Start", "Look and change", "Decide", "Check and try"
@@ -45,6 +46,7 @@ def register(app: typer.Typer) -> None:
     for name, decision in decisions.COMMANDS.items():
         app.command(name, rich_help_panel=_DECIDE)(decision)
         rollout.app.command(name, hidden=True)(decision)
+    app.command("whoami", rich_help_panel=_DECIDE)(whoami.whoami)
     for name, check in (
         ("lint", lint.lint),
         ("backtest", backtest.backtest),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluicegate.console import output
+from sluicegate.console import output, program
 from sluicegate.console.client import Applied
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output, Session, connected
@@ -19,6 +19,11 @@ Files = Annotated[
 Recursive = Annotated[bool, typer.Option("--recursive", "-R", help="Folders below folders too.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask the server what it would do; store nothing.")]
 
+ForceConflicts = Annotated[
+    bool,
+    typer.Option("--force-conflicts", help="On a cluster: take fields that another field manager owns."),
+]
+
 
 @connected
 def apply(
@@ -26,13 +31,14 @@ def apply(
     filename: Files,
     recursive: Recursive = False,
     dry_run: DryRun = False,
+    force_conflicts: ForceConflicts = False,
     format: Output = Format.TABLE,
 ) -> None:
     """Apply files: everything is checked first, then all of it is stored, or nothing."""
     from sluicegate.console.files import read
 
     documents = [with_namespace(one, session.namespace) for one in read(filename, recursive=recursive)]
-    results = session.client.apply(documents, dry_run=dry_run)
+    results = session.client.apply(documents, dry_run=dry_run, force=force_conflicts)
     for warning in (text for one in results for text in one.warnings):
         output.note(f"warning: {warning}")
     stored = [one.object for one in results]
@@ -44,7 +50,7 @@ def apply(
     if changed and format is not Format.NAME and not dry_run:
         metadata = changed[0]
         space = "" if metadata["namespace"] == "default" else f" -n {metadata['namespace']}"
-        output.note(f"next: sluicegate rollout status {metadata['name']}{space} -w")
+        output.note("next: " + program.line(f"rollout status {metadata['name']}{space} -w"))
 
 
 def _starts_something(applied: Applied) -> bool:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sluicegate.console import exits, output
+from sluicegate.console import exits, output, program
 from sluicegate.console.client import Object
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
-from sluicegate.console.session import Output, Session, connected
+from sluicegate.console.session import Output, Session, connected, reading_runs
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.stages import Action
 
@@ -75,7 +75,7 @@ def promote(
     return _decide(session, name, _act(Action.PROMOTE, reason, full=full), timeout, format)
 
 
-@connected
+@reading_runs
 def review(  # noqa: PLR0913 - one parameter per option
     session: Session,
     *,
@@ -161,7 +161,7 @@ def _follow(session: Session, target: "Target", act: "Act", timeout: float, form
     if used.record is None:
         output.note(
             f"the decision is stored and was not used within {timeout:g} s; "
-            f"see `sluicegate get decision/{used.decision['metadata']['name']}`"
+            f"see `{program.line('get decision/' + used.decision['metadata']['name'])}`"
         )
         return exits.TIMEOUT
     return exits.OK

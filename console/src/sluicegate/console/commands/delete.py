@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.console import output
+from sluicegate.console import output, program
 from sluicegate.console.client import Client
 from sluicegate.console.commands.apply import with_namespace
 from sluicegate.console.complete import complete_kind, complete_name
@@ -76,7 +76,7 @@ def _wanted(
     word, first = targets.split(kind or "", None)
     found = [*([first] if first else []), *(names or ())]
     if files or not word or not found:
-        hint = "sluicegate delete awf support-bot, or sluicegate delete -f FILE"
+        hint = f"{program.name()} delete awf support-bot, or {program.name()} delete -f FILE"
         raise Refused((Problem(path="KIND NAME", message="say what to delete", hint=hint),))
     return [(targets.kind(word).plural, session.namespace, name) for name in found]
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sluicegate.console import program
 from sluicegate.contracts.errors import Problem, Refused
 
 
@@ -29,6 +30,7 @@ def demo(
     ] = None,
 ) -> int:
     """Try it: a good candidate is promoted and a bad one is aborted, live, with the evidence of each step."""
+    program.only_here("demo", "`sluicegate demo` on this machine")
     from sluicegate.console.demo.command import BAD, DemoOptions, run
 
     if bad not in BAD:

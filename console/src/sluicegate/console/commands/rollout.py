@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sluicegate.console import exits, output
+from sluicegate.console import exits, output, program
 from sluicegate.console.client import Object
 from sluicegate.console.commands.decisions import Name
 from sluicegate.console.output import Format
@@ -125,7 +125,7 @@ def plan(session: Session, name: Name, format: Output = Format.TABLE) -> None:
 
     target = targets.find(session.client, session.namespace, name)
     if target.rollout is None:
-        raise NotFound(f"{name} has no rollout; `sluicegate lint -f FILE` shows the plan of a file")
+        raise NotFound(f"{name} has no rollout; `{program.name()} lint -f FILE` shows the plan of a file")
     spec = target.rollout["spec"]
     if output.structured({"stages": spec["stages"], "errorBudget": spec.get("errorBudget")}, format):
         return

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,14 +11,11 @@ from sluicegate.console import output, targets
 from sluicegate.console.client import WORKFLOWS
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
-from sluicegate.console.session import Output, Session, connected
+from sluicegate.console.session import Output, Session, connected, reading_runs
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound, Problem, Refused, Unavailable
 from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.contracts.stages import Stage
-
-if TYPE_CHECKING:
-    from sluicegate.operator.local.state_dir import UpFile
 
 app = typer.Typer(no_args_is_help=True, help="Recorded runs: list, show, outcome.")
 RunId = Annotated[
@@ -35,7 +32,7 @@ class Result(StrEnum):
 
 
 @app.command("list")
-@connected
+@reading_runs
 def list_runs(  # noqa: PLR0913 - one parameter per option
     session: Session,
     *,
@@ -106,7 +103,7 @@ def _tell_unknown(session: Session, workflow: str) -> None:
 
 
 @app.command()
-@connected
+@reading_runs
 def show(
     session: Session,
     run: RunId,
@@ -145,37 +142,44 @@ def outcome(
         typer.Option("--outcome", case_sensitive=False, show_default=False, help="Did it serve its purpose."),
     ] = None,
     note: Annotated[str | None, typer.Option(help="Kept with the run.", show_default=False)] = None,
+    gateway_url: Annotated[
+        str | None,
+        typer.Option(help="On a cluster: the address to which you send runs.", show_default=False),
+    ] = None,
 ) -> None:
     """Tell how a run turned out; the reward gates and the success rate use it."""
     if reward is None and result is None:
         raise Refused((Problem(path="--reward, --outcome", message="one of them is needed"),))
     body = {"reward": reward, "outcome": result, "note": note}
     _post(
-        session.client.up(),
+        gateway_url or session.client.gateway_url(),
         f"/v1/runs/{run}/outcome",
         {key: value for key, value in body.items() if value is not None},
     )
     output.echo(f"outcome of run {run} recorded")
 
 
-def _post(up: "UpFile", path: str, body: Mapping[str, Any]) -> None:
-    """To the gateway of this machine; its problem document becomes an error of ours."""
-    import http.client
+def _post(url: str, path: str, body: Mapping[str, Any]) -> None:
+    """To a gateway; its problem document becomes an error of ours."""
+    from urllib.error import HTTPError, URLError
     from urllib.parse import quote
+    from urllib.request import Request, urlopen
 
-    host = "127.0.0.1" if up.gateway_host in {"0.0.0.0", "::"} else up.gateway_host  # noqa: S104 - compared
-    connection = http.client.HTTPConnection(host, up.gateway_port, timeout=SECONDS)
-    try:
-        connection.request(
-            "POST", quote(path), body=json.dumps(body), headers={"Content-Type": "application/json"}
+    if not url.startswith(("http://", "https://")):
+        raise Refused(
+            (Problem(path="--gateway-url", message="not an address", value=url, allowed="https://host:port"),)
         )
-        response = connection.getresponse()
-        raw = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"the gateway on {host}:{up.gateway_port} does not answer ({error})") from error
-    finally:
-        connection.close()
-    if response.status >= 400:
+    where = url.rstrip("/") + quote(path)
+    asked = Request(where, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")  # noqa: S310 - checked above
+    try:
+        with urlopen(asked, timeout=SECONDS) as response:  # noqa: S310 - as above
+            response.read()
+    except HTTPError as error:
         from sluicegate.console.client import error_of
 
-        raise error_of(response.status, raw)
+        with error:
+            raise error_of(error.code, error.read()) from error
+    except (URLError, OSError) as error:
+        raise Unavailable(
+            f"the gateway at {url} does not answer ({getattr(error, 'reason', error)})"
+        ) from error

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sluicegate.console import output
-from sluicegate.console.client import Client
+from sluicegate.console import output, program
+from sluicegate.console.local import LocalClient
 from sluicegate.console.session import StateDir
 from sluicegate.contracts.errors import SluicegateError
 
@@ -45,10 +45,11 @@ def up(  # noqa: PLR0913 - one parameter per option
     from sluicegate.operator.local.runner import run_local
     from sluicegate.operator.local.state_dir import default_state_dir
 
+    program.only_here("up", "the Helm chart runs Sluicegate on a cluster; `sluicegate up` on this machine")
     documents = read(filename) if filename else ()  # a broken file is told before anything starts
     folder = (state_dir or default_state_dir()).expanduser()
     if documents:
-        threading.Thread(target=_apply_when_ready, args=(Client(folder), documents), daemon=True).start()
+        threading.Thread(target=_apply_when_ready, args=(LocalClient(folder), documents), daemon=True).start()
     return run_local(
         LocalConfig(
             state_dir=folder,
@@ -62,7 +63,7 @@ def up(  # noqa: PLR0913 - one parameter per option
     )
 
 
-def _apply_when_ready(client: Client, documents: Sequence[dict[str, Any]]) -> None:
+def _apply_when_ready(client: LocalClient, documents: Sequence[dict[str, Any]]) -> None:
     """Apply as soon as the API answers; a refusal is said and leaves everything running."""
     from sluicegate.console.commands.apply import said, with_namespace
     from sluicegate.console.waiting import until_ready

@@ -11,11 +11,12 @@ from threading import Event
 from typing import Any
 
 from sluicegate.console import output
-from sluicegate.console.client import ROLLOUTS, WORKFLOWS, Client
+from sluicegate.console.client import ROLLOUTS, WORKFLOWS
 from sluicegate.console.demo import checks as demo_checks
 from sluicegate.console.demo import files as demo_files
 from sluicegate.console.demo import text as demo_text
 from sluicegate.console.demo.processes import Children, runs_url, until
+from sluicegate.console.local import LocalClient
 from sluicegate.contracts.errors import Problem, Refused, SluicegateError, Unavailable
 from sluicegate.contracts.stages import Outcome
 
@@ -77,7 +78,7 @@ class _Stage:
         self._options, self._root, self._children = options, root, children
         output.echo(demo_text.opening(root))
         self._base = children.services(demo_files.support_bot() / "services.py", options.seed)
-        self.client: Client = children.up(root)
+        self.client: LocalClient = children.up(root)
         self._apply("v1", demo_files.stable(self._base))
         self._wait_for_first()
         url = runs_url(self.client, NAME)

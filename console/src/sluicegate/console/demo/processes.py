@@ -12,7 +12,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from sluicegate.console import waiting
-from sluicegate.console.client import Client
+from sluicegate.console.local import LocalClient
 from sluicegate.contracts.errors import Unavailable
 
 START_SECONDS = 60.0
@@ -53,13 +53,13 @@ class Children:
             raise Unavailable(f"the example's components did not start\n{self.tail('services')}")
         return f"http://127.0.0.1:{port}"
 
-    def up(self, state_dir: Path, *options: str) -> Client:
+    def up(self, state_dir: Path, *options: str) -> LocalClient:
         """Start `sluicegate up` on free ports and wait until it and its gateway answer."""
         command = ["-m", "sluicegate.console.main", "up", "--quiet", "--port", "0", "--metrics-port", "0"]
         # The pipe ends with us, also when we are killed: then nothing that we started goes on.
         command += ["--stop-with-stdin", "--state-dir", str(state_dir), *options]
         process = self._start("up", command, stdin=subprocess.PIPE)
-        client = Client(state_dir)
+        client = LocalClient(state_dir)
 
         def is_ready() -> bool:
             if process.poll() is not None:
@@ -96,13 +96,12 @@ class Children:
         return process
 
 
-def gateway(client: Client) -> str:
+def gateway(client: LocalClient) -> str:
     """Base URL of the gateway of a running `up`."""
-    facts = client.up()
-    return f"http://{facts.gateway_host}:{facts.gateway_port}"
+    return client.gateway_url()
 
 
-def runs_url(client: Client, workflow: str) -> str:
+def runs_url(client: LocalClient, workflow: str) -> str:
     """Where users send their runs."""
     return f"{gateway(client)}/v1/workflows/{workflow}/runs"
 
@@ -112,7 +111,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
     return waiting.until(lambda: condition() or None, seconds) is not None
 
 
-def _answers(client: Client) -> bool:
+def _answers(client: LocalClient) -> bool:
     try:
         client.server_version()
         with urlopen(f"{gateway(client)}/healthz", timeout=2) as response:  # noqa: S310 - our own address

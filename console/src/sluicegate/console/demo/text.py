@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.console import output
-from sluicegate.console.client import Client
 from sluicegate.console.demo import checks as demo_checks
 from sluicegate.console.figures import gate_number
+from sluicegate.console.local import LocalClient
 from sluicegate.console.traffic import Answer, Tally
 
 
@@ -102,7 +102,7 @@ def users(tally: Tally) -> str:
     return f"\nFrom the users' side: {len(tally.answers)} runs, {', '.join(parts)}{end}"
 
 
-def commands(client: Client, witness: str, *, keep: bool) -> str:
+def commands(client: LocalClient, witness: str, *, keep: bool) -> str:
     """What to type next. Without keep nothing is left to look at."""
     if not keep:
         return "\n`sluicegate demo --keep` leaves everything running, to look further: get, describe, run show, run list."

@@ -1,0 +1,50 @@
+"""Events of a cluster in the shape of local mode. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sluicegate.console.client import Object
+
+_WORKFLOW, _ROLLOUT = "AgentWorkflow", "WorkflowRollout"
+
+
+def selectors(about: dict[str, str | None]) -> Iterator[str | None]:
+    """Field selectors whose events are wanted, together. about: workflow, or kind and name; nothing: all."""
+    if about.get("workflow"):
+        yield f"regarding.kind={_WORKFLOW},regarding.name={about['workflow']}"
+        yield f"regarding.kind={_ROLLOUT}"
+        return
+    parts = [f"regarding.{key}={about[key]}" for key in ("kind", "name") if about.get(key)]
+    yield ",".join(parts) or None
+
+
+def wanted(event: Object, about: dict[str, str | None]) -> bool:
+    """Ours, and of this workflow: its rollouts are called <workflow>-<number>."""
+    regarding = event.get("regarding") or {}
+    if not str(regarding.get("apiVersion", "")).startswith("sluicegate.io/"):
+        return False
+    workflow = about.get("workflow")
+    if not workflow or regarding.get("kind") != _ROLLOUT:
+        return True
+    return re.fullmatch(re.escape(workflow) + r"-\d+", str(regarding.get("name"))) is not None
+
+
+def told(event: Object) -> Object:
+    """{type, reason, message, count, firstAt, lastAt, about}."""
+    series: dict[str, Any] = event.get("series") or {}
+    regarding = event.get("regarding") or {}
+    first = (
+        event.get("eventTime")
+        or event.get("deprecatedFirstTimestamp")
+        or event["metadata"].get("creationTimestamp")
+    )
+    return {
+        "type": event.get("type") or "Normal",
+        "reason": event.get("reason") or "",
+        "message": event.get("note") or "",
+        "about": {key: regarding.get(key) for key in ("kind", "namespace", "name")},
+        "count": series.get("count") or event.get("deprecatedCount") or 1,
+        "firstAt": first,
+        "lastAt": series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or first,
+    }
