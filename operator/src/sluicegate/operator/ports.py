@@ -36,7 +36,7 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One committed change; `version` is the resourceVersion that it made."""
+    """One committed change; `version` is its place in the sequence of the reader that told it, for a watch to go on from."""
 
     version: int
     type: ChangeType
@@ -45,14 +45,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Objects as of `version`; a watch from there misses nothing."""
+    """Objects as of `version`, a place in this reader's sequence; a watch from there misses nothing."""
 
     items: tuple[Json, ...]
     version: int
 
 
 class ResourceReader(Protocol):
-    """Reads; always the last committed state."""
+    """Reads; never older than the caller's own last write. Local mode: always the last committed state."""
 
     async def get(self, ref: Ref) -> Json:
         """The object, or NotFound."""
@@ -73,7 +73,7 @@ class ResourceWatcher(Protocol):
     """Changes in order."""
 
     def watch(self, kinds: frozenset[str], after: int) -> AsyncIterator[Change]:
-        """Changes after resourceVersion `after`, for ever; watch.Expired when that is too long ago."""
+        """Changes after `after` (the version of a Listing or a Change), for ever; store.Expired when that is too long ago."""
         ...
 
 
@@ -104,7 +104,7 @@ class ResourceWriter(Protocol):
 
 
 class ResourceDeleter(Protocol):
-    """Deletion: marked while finalizers are left, removed with its dependents when none is."""
+    """Deletion: marked while finalizers are left, removed when none is; its dependents follow."""
 
     async def delete(self, ref: Ref, *, uid: str | None = None) -> None:
         """NotFound when absent; Conflict when `uid` is given and differs."""
