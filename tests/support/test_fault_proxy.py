@@ -65,18 +65,26 @@ def proxy(plane: ControlPlane) -> Iterator[FaultProxy]:
         yield running
 
 
-@pytest.fixture
-def client(plane: ControlPlane, proxy: FaultProxy) -> Iterator[Client]:
+@pytest.fixture(scope="module")
+def account(plane: ControlPlane, proxy: FaultProxy) -> Iterator[Client]:
+    """One that may edit its namespace."""
     namespace = f"faults-{next(NUMBERS)}"
     plane.kubectl("create", "namespace", namespace)
     plane.kubectl("create", "serviceaccount", ACCOUNT, "-n", namespace)
     plane.allow(f"account:{namespace}:{ACCOUNT}", "edit", namespace)
-    proxy.plan()
     client = Client(plane, proxy, namespace)
     until("the account may read", lambda: client.ask("GET", client.maps)[0] == 200)
     yield client
-    proxy.plan()
     plane.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+@pytest.fixture
+def client(proxy: FaultProxy, account: Client) -> Iterator[Client]:
+    """Without faults, and without ConfigMaps of its own."""
+    for name in ("one", "two"):
+        account.ask("DELETE", f"{account.maps}/{name}")
+    yield account
+    proxy.plan()
 
 
 def names(plane: ControlPlane, namespace: str) -> set[str]:
