@@ -280,11 +280,16 @@ def test_refused(sentence: str) -> None:
 def test_every_problem_is_told_at_once() -> None:
     broken = changed(
         with_component(endpoint={"protocol": "MCP", "url": "http://x"}),
-        runtime="Service",
+        businessFallback={"ruleSet": "r"},
         steps=[{"name": "a", "component": "nobody"}],
+        rollout={"stages": [{"name": "Canary", "share": {"numerator": 0}}]},
     )
     paths = {problem.path for problem in admit(None, broken, "alice", context()).problems}
-    assert {"spec.runtime", "spec.components[0].endpoint.protocol", "spec.steps[0].component"} <= paths
+    assert {
+        "spec.rollout.stages[0].share",
+        "spec.components[0].endpoint.protocol",
+        "spec.steps[0].component",
+    } <= paths
 
 
 def test_slow_traffic_is_a_warning() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.rollout.model import Event, Ref
+from sluicegate.rollout.model import Event, Ref, Trouble
 
 Json = dict[str, Any]
 
@@ -145,6 +145,7 @@ class Programmed:
 
     version: int
     gateways: int  # how many live
+    trouble: Trouble | None = None  # why the plan is not followed, where that is known
 
 
 class EventSink(Protocol):

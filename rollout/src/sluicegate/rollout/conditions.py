@@ -1,4 +1,7 @@
-"""Conditions: metav1.Condition lists whose transition times move only on change."""
+"""Conditions: metav1.Condition lists whose transition times move only on change.
+
+`Reconciling` and `Stalled` are abnormal-true, as kstatus reads them: absent when all is well.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +26,26 @@ class Definition:
 
 _STATES: Final = tuple(State)
 _OUTCOMES: Final = tuple(Outcome)
-_TRAFFIC: Final = ("Programmed", "Programming", "NoGateways")
+ABNORMAL: Final = frozenset({"Reconciling", "Stalled"})
+"""Present while they are True, else absent."""
+
+WAITS: Final = ("AwaitingApproval", "AwaitingReview", "AwaitingPromotion", "PausedByPerson")
+"""Reasons of `Reconciling` that wait for people."""
+
+TROUBLES: Final[dict[str, str]] = {
+    "TrafficContested": "Another field manager keeps changing the rule of the HTTPRoute; the message names it.",
+    "RouteMissing": "The HTTPRoute, or its rule, is not there.",
+    "RouteAmbiguous": "It is not certain which rule of the HTTPRoute is meant, or the rule leads to backends of others.",
+    "RouteTaken": "Another workflow has this rule of the HTTPRoute.",
+    "RouteRefused": "The API server does not take the change of the HTTPRoute.",
+    "MirrorUnsupported": "The GatewayClass does not say that it can mirror a share of the requests.",
+    "BackendNotReady": "The candidate's Service has no ready endpoint; it gets no traffic before.",
+    "NoParents": "No gateway has taken the HTTPRoute up.",
+    "NotAccepted": "A gateway does not accept the HTTPRoute, or cannot resolve what it refers to.",
+}
+"""Why a Service's plan is not followed: reasons of TrafficProgrammed."""
+
+_TRAFFIC: Final = ("Programmed", "Programming", "NoGateways", *TROUBLES)
 _OBSTACLES: Final = (
     "ContractInvalid",
     "VersionReused",
@@ -31,6 +53,7 @@ _OBSTACLES: Final = (
     "SharedEndpoint",
     "Latched",
     "Held",
+    "RuntimeChanged",
     *(Outcome.ABORTED, Outcome.REJECTED, Outcome.EXPIRED, Outcome.ROLLED_BACK),
 )
 
@@ -42,27 +65,36 @@ OF_WORKFLOW: Final = (
     ),
     Definition(
         "Reconciling",
-        "The control loop is at work on it.",
-        ("Stable", "Pending", "RolloutRunning", "Deleting", *_TRAFFIC, *_OBSTACLES),
+        "The control loop is at work on it, or waits for people as planned. Absent otherwise.",
+        ("Pending", "RolloutRunning", "Deleting", *WAITS, *_TRAFFIC),
     ),
-    Definition("Stalled", "Nothing moves until a person acts.", ("NotStalled", *_OBSTACLES)),
+    Definition("Stalled", "Nothing moves until a person acts. Absent otherwise.", (*_OBSTACLES, *TROUBLES)),
     Definition("ContractValid", "Static verification found nothing.", ("Verified", "ContractInvalid")),
     Definition("TrafficProgrammed", "Every gateway follows the last routing plan.", _TRAFFIC),
 )
 """Conditions of an AgentWorkflow."""
 
 OF_ROLLOUT: Final = (
-    Definition("Ready", "It has ended and its candidate is stable.", (*_STATES, *_OUTCOMES)),
-    Definition("Reconciling", "The control loop is at work on it.", (*_STATES, *_OUTCOMES)),
+    Definition(
+        "Ready",
+        "It has ended: its candidate is stable, or another wish took its place. False: it ended without its candidate, "
+        "or a person is needed. Unknown: on its way.",
+        (*_STATES, *_OUTCOMES),
+    ),
+    Definition(
+        "Reconciling",
+        "The control loop is at work on it, or waits for people as planned. Absent otherwise.",
+        (*_STATES, *WAITS),
+    ),
     Definition(
         "Stalled",
-        "A person is needed, or it ended without its candidate.",
-        ("Held", "SharedEndpoint", *_STATES, *_OUTCOMES),
+        "A person is needed, or it ended without its candidate. Absent otherwise.",
+        ("Held", "SharedEndpoint", *TROUBLES, *_OUTCOMES),
     ),
     Definition("TrafficProgrammed", "Every gateway follows the last routing plan.", _TRAFFIC),
     Definition(
         "EvidenceSufficient",
-        "The required gates of the stage are decided. Absent outside the stages.",
+        "The required gates of the stage are decided. Absent outside the stages, and where a stage has no gate.",
         ("Sufficient", "NeedsMore"),
     ),
     Definition(
@@ -81,6 +113,9 @@ OF_ROLLOUT: Final = (
 """Conditions of a WorkflowRollout."""
 
 REASONS: Final[dict[str, str]] = {
+    "AwaitingApproval": "All that the stage lacks are approvals.",
+    "AwaitingPromotion": "Runtime Service: the stage had its time; a person promotes or aborts.",
+    "AwaitingReview": "All that the stage lacks are judgements of fallbacks.",
     "ApprovalsMissing": "Fewer people approved than the stage asks for.",
     "ContractInvalid": "Static verification found problems; stable goes on.",
     "Deleting": "Deletion was asked for; traffic goes back to stable first.",
@@ -90,20 +125,21 @@ REASONS: Final[dict[str, str]] = {
     "NoGateways": "No gateway is alive.",
     "NotAborted": "It was not aborted.",
     "NotPaused": "It is not paused.",
-    "NotStalled": "Nothing stands in the way.",
     "NotWaiting": "Nobody is waited for.",
     "PausedByPerson": "`pause`; `resume` goes on.",
     "Programmed": "Every gateway follows.",
     "Programming": "Not every gateway follows yet.",
     "ReviewsMissing": "Fewer fallbacks were judged than the stage asks for.",
     "RolloutRunning": "A rollout is on its way.",
-    "SharedEndpoint": "A component has a new version but would be answered by the same process as before.",
+    "RuntimeChanged": "The wish has another runtime than stable; that takes another workflow.",
+    "SharedEndpoint": "A component, or a Service, has a new version but would be answered by the same process as before.",
     "Stable": "The wish is stable.",
     "StableMissing": "The stable revision is not found; the last plan goes on.",
     "Sufficient": "Every required gate is decided.",
     "Verified": "No problem.",
     "VersionReused": "The version is already the name of another body.",
     **dict.fromkeys((*_STATES, *_OUTCOMES), "A state or outcome of the rollout, in its own words."),
+    **TROUBLES,
     **dict.fromkeys(Verdict, "The worst verdict of the required gates."),
 }
 """What each reason means."""
@@ -131,6 +167,8 @@ def is_false(type: str, reason: str, message: str = "") -> Wanted:
 
 def traffic(observed: WorkflowObserved | RolloutObserved, version: int) -> Wanted:
     """TrafficProgrammed: whether every live gateway follows plan `version`."""
+    if observed.trouble is not None:
+        return is_false("TrafficProgrammed", observed.trouble.reason, observed.trouble.message)
     if observed.live_gateways == 0:
         return is_false("TrafficProgrammed", "NoGateways", "no gateway is alive")
     stored = observed.plan.version if observed.plan is not None else 0
@@ -144,11 +182,19 @@ def traffic(observed: WorkflowObserved | RolloutObserved, version: int) -> Wante
 def settle(
     old: tuple[Condition, ...], wanted: Iterable[Wanted], *, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """`wanted` in its order; a condition whose status stays keeps its time, others that were there are kept."""
+    """`wanted` in its order; a condition whose status stays keeps its time, others that were there are kept.
+
+    What is abnormal-true and not True is left out.
+    """
     before = {condition.type: condition for condition in old}
-    settled = {item.type: _settled(before.get(item.type), item, generation, now) for item in wanted}
-    kept = (condition for condition in old if condition.type not in settled)
-    return (*settled.values(), *kept)
+    wanted = tuple(wanted)
+    settled = tuple(
+        _settled(before.get(item.type), item, generation, now)
+        for item in wanted
+        if item.truth or item.type not in ABNORMAL
+    )
+    told = {item.type for item in wanted}
+    return (*settled, *(item for item in old if item.type not in told))
 
 
 def _settled(old: Condition | None, wanted: Wanted, generation: int, now: datetime) -> Condition:

@@ -20,6 +20,7 @@ from sluicegate.contracts.resources.rollout import (
 from sluicegate.contracts.stages import Action, Outcome, Stage, State, Verdict
 from sluicegate.rollout import table, verdicts
 from sluicegate.rollout.approvals import Standing, standing
+from sluicegate.rollout.model import Trouble
 from sluicegate.rollout.table import Input
 
 ORDER: Final = (
@@ -71,6 +72,7 @@ class Situation:
     retry_obstacle: str | None = None
     undo_obstacle: str | None = None
     superseded: bool = False
+    trouble: Trouble | None = None
     decisions: tuple[Decision, ...] = ()
     taken: str | None = None  # the act that moves the rollout in this look
 
@@ -291,7 +293,8 @@ def _retry(situation: Situation, _decision: Decision) -> Ruling:
     status = situation.status
     if not _moves(situation, Input.RETRY):
         return _refused(f"nothing to retry in {status.state}")
-    if status.state is not State.DONE and not (status.held or _is_inconclusive(situation)):
+    stalled = situation.trouble is not None and situation.trouble.stalls
+    if status.state is not State.DONE and not (status.held or stalled or _is_inconclusive(situation)):
         return _refused(f"{status.state} is not held: there is nothing to try again")
     if status.state is State.DONE and situation.retry_obstacle is not None:
         return _refused(situation.retry_obstacle)
@@ -319,6 +322,8 @@ def _past_people(situation: Situation) -> Ruling | None:
     """No act of one person replaces the agreement of others."""
     if situation.status.paused:
         return _refused("paused: resume first")
+    if situation.trouble is not None:
+        return _refused(f"traffic is not as the stage asks: {situation.trouble.message}")
     missing = situation.people.missing
     return _refused(f"{situation.status.state} still waits: {missing}") if missing else None
 

@@ -13,7 +13,7 @@ from sluicegate.contracts import verification
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage
-from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.resources.workflow import Runtime, WorkflowSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.observability.sequential import FRACTIONS
 from sluicegate.rollout import capabilities, phrases, planning
@@ -94,13 +94,13 @@ def lint(workflow: AgentWorkflow, can: Capabilities | None = None) -> LintReport
         problems=problems,
         warnings=warnings(spec),
         stages=stages,
-        seconds=sum(times) if len(times) == len(stages) else None,
+        seconds=sum(times) if stages and len(times) == len(stages) else None,
     )
 
 
 def stage_problems(spec: WorkflowSpec) -> tuple[Problem, ...]:
     """Gates that could never pass, which only the whole plan shows."""
-    return tuple(_stage_problems(spec))
+    return () if spec.runtime is Runtime.SERVICE else tuple(_stage_problems(spec))
 
 
 def _stage_problems(spec: WorkflowSpec) -> Iterator[Problem]:
@@ -136,7 +136,20 @@ def _stage_problems(spec: WorkflowSpec) -> Iterator[Problem]:
 
 def warnings(spec: WorkflowSpec) -> tuple[str, ...]:
     """What may be meant, and people should know."""
-    return tuple(_warnings(spec))
+    return tuple(_of_services(spec) if spec.runtime is Runtime.SERVICE else _warnings(spec))
+
+
+def _of_services(spec: WorkflowSpec) -> Iterator[str]:
+    yield (
+        "runtime Service: no gate is fed, so that nothing advances or aborts by itself; every stage waits for a person "
+        "(promote, abort), and at its maxDurationSeconds for one with a reason (override)"
+    )
+    yield "runtime Service: a candidate keeps its share while the operator is away; no lease takes it back"
+    if Stage.CANARY not in spec.rollout.skip_stages:
+        yield (
+            "Canary: the mesh sends the candidate copies of users' requests; it must change nothing outside "
+            "(or skipStages: [Canary, Shadow])"
+        )
 
 
 def _warnings(spec: WorkflowSpec) -> Iterator[str]:
@@ -182,7 +195,9 @@ def _remedy(stage: StageEstimate) -> str:
 
 
 def estimates(spec: WorkflowSpec) -> tuple[StageEstimate, ...]:
-    """Each planned stage's cost, with the split of the error budget."""
+    """Each planned stage's cost, with the split of the error budget; nothing of stages that people alone advance."""
+    if spec.runtime is Runtime.SERVICE:
+        return ()
     return tuple(_estimate(spec, stage) for stage in planning.plan_stages(spec))
 
 

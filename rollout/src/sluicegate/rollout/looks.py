@@ -104,6 +104,7 @@ def read_people(
         retry_obstacle=_retry_obstacle(observed, status, seen.bearings),
         undo_obstacle=_undo_obstacle(observed),
         superseded=not seen.bearings.is_wanted and status.state not in {State.DONE, State.DRAINING},
+        trouble=observed.trouble,
         decisions=tuple(
             item for item in observed.decisions if item.spec.target.uid == observed.rollout.metadata.uid
         ),
@@ -166,12 +167,19 @@ def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: dat
     units = 0 if seen.evidence is None else seen.evidence.units
     if units < planned.min_runs:
         lacking.append(f"{units} of {planned.min_runs} units")
-    soaked = transitions.soaked_seconds(status, seen.evidence, now)
+    soaked = _soaked(seen, status, now)
     if soaked < planned.min_duration_seconds:
         lacking.append(f"{phrases.duration(soaked)} of {phrases.duration(planned.min_duration_seconds)}")
     if people.missing:
         lacking.append(people.missing)
     return Requirements(lacking=tuple(lacking), gates_pass=gates_pass, people=people)
+
+
+def _soaked(seen: Survey, status: RolloutStatus, now: datetime) -> float:
+    """Where no gate asks for evidence, the candidate is taken as seen from the start of the stage."""
+    if seen.planned is not None and not seen.planned.gates:
+        return transitions.active_seconds(status, now)
+    return transitions.soaked_seconds(status, seen.evidence, now)
 
 
 def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutStatus:
@@ -186,7 +194,8 @@ def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutSta
     if not seen.late or needs.met or _only_approvals_lack(needs):
         return status
     said = [item.message for item in seen.findings if item.required and item.verdict is not Verdict.PASS]
-    reason = f"inconclusive at the deadline: {'; '.join([*said[:1], *needs.lacking])}"
+    lacking = [*said[:1], *needs.lacking] or ["no gate is fed, and nobody promoted"]
+    reason = f"inconclusive at the deadline: {'; '.join(lacking)}"
     return status.model_copy(update={"held": True, "hold_reason": reason})
 
 
@@ -207,7 +216,9 @@ def inputs(
     elif status.state is State.DRAINING and is_drained(observed, status, seen.bearings, now):
         found.add(Input.DRAINED)
     elif status.state in table.STAGES:
-        found |= _staged(status, seen, needs, now)
+        found |= _staged(
+            status, seen, needs, now, stalled=observed.trouble is not None and observed.trouble.stalls
+        )
     return frozenset(found)
 
 
@@ -223,17 +234,26 @@ def _is_passed_over(observed: RolloutObserved, status: RolloutStatus) -> bool:
 
 
 def _pending(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings) -> set[Input]:
-    ready = bearings.is_current and bearings.is_ready and bearings.shared is None and not status.paused
+    stalled = observed.trouble is not None and observed.trouble.stalls
+    ready = (
+        bearings.is_current
+        and bearings.is_ready
+        and bearings.shared is None
+        and not status.paused
+        and not (stalled and not observed.rollout.spec.rollback)
+    )
     if not ready:
         return set()
     return {Input.ROLLBACK if observed.rollout.spec.rollback else Input.START}
 
 
-def _staged(status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime) -> set[Input]:
+def _staged(
+    status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime, *, stalled: bool
+) -> set[Input]:
     found = set()
     if verdicts.failed(seen.findings, "Abort") is not None:
         found.add(Input.FAIL)
-    if status.held or status.paused:
+    if status.held or status.paused or stalled:
         return found
     if needs.met and (status.next_evaluation_at is None or now >= status.next_evaluation_at):
         found.add(Input.PASS)
@@ -247,9 +267,16 @@ DRAIN_LIMIT = timedelta(seconds=120)
 
 
 def is_drained(observed: RolloutObserved, status: RolloutStatus, bearings: Bearings, now: datetime) -> bool:
-    """Every live gateway follows the last plan, or had long enough to fall back by its lease."""
+    """Every live gateway follows the last plan, or had long enough to fall back by its lease.
+
+    Traffic that nothing takes back by itself is waited for without limit, unless the workflow is to go.
+    """
     if not bearings.is_current:
         return True  # it never routed, or another has taken over
+    going = observed.workflow is not None and observed.workflow.metadata.deletion_timestamp is not None
+    lasting = observed.trouble is not None and observed.trouble.lasting and not going
+    if lasting:
+        return False
     if status.draining_since is not None and now - status.draining_since >= DRAIN_LIMIT:
         return True
     plan = observed.plan

@@ -152,11 +152,25 @@ class Plan(Generic[S_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why a plan is not followed. reason: of the condition TrafficProgrammed.
+
+    stalls: a person is needed; nothing advances meanwhile. lasting: the candidate keeps its traffic for as long as it
+    lasts, since nothing takes it away by itself.
+    """
+
+    reason: str
+    message: str
+    stalls: bool = False
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObserved:
     """All that `reconcile_workflow` needs.
 
     revisions, rollouts: those owned by this workflow. plan: the RoutePlan as stored, None when there is
-    none. programmed: the lowest plan version that all live gateways have applied.
+    none. programmed: the lowest plan version that all live gateways have applied. trouble: why it is not followed.
     """
 
     workflow: AgentWorkflow
@@ -165,6 +179,7 @@ class WorkflowObserved:
     plan: RoutePlan | None = None
     programmed: int = 0
     live_gateways: int = 0
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +200,7 @@ class RolloutObserved:
     plan: RoutePlan | None = None
     programmed: int = 0
     live_gateways: int = 0
+    trouble: Trouble | None = None
     sampled_fallbacks: frozenset[str] = frozenset()
 
 

@@ -18,6 +18,7 @@ from sluicegate.contracts.resources.rollout import (
 from sluicegate.contracts.resources.workflow import (
     Endpoint,
     Gate,
+    Runtime,
     Strategy,
     WorkflowSpec,
     stages_passed,
@@ -53,6 +54,8 @@ DEFAULT_GATES: Final = {
 _REWARD_STAGES: Final = frozenset(Stage) - {Stage.FULL}
 _NONE: Final = Fraction(numerator=0, denominator=1)
 _ALPHA_STEP: Final = Decimal("1e-12")
+_UNSEEN: Final[dict[str, Any]] = {"gates": (), "min_runs": 0, "control_share": _NONE}
+"""Runtime Service: the candidate's units are not seen, so that nothing can be asked of them."""
 BOUNDARY: Final = 59
 """Units before a p95 can say anything: 0.95 ** 59 < 0.05 (EVIDENCE.md)."""
 
@@ -61,6 +64,8 @@ def plan_stages(spec: WorkflowSpec) -> tuple[PlannedStage, ...]:
     """The stages that a candidate of `spec` passes, in order; Full is always the last."""
     strategy = spec.rollout
     passed = stages_passed(strategy)
+    if spec.runtime is Runtime.SERVICE:
+        passed = {name: stage | _UNSEEN for name, stage in passed.items()}
     gates = {
         name: _gates(name, stage.get("gates"), has_reward=spec.reward is not None)
         for name, stage in passed.items()
@@ -240,11 +245,13 @@ def baseline_key(signal: Signal, component: str | None = None) -> str:
 
 
 def look(rollout: WorkflowRollout) -> Look | None:
-    """Which evidence the rollout's next look needs; None outside the stages."""
+    """Which evidence the rollout's next look needs; None outside the stages, and in a stage that asks for none."""
     status, uid = rollout.status, rollout.metadata.uid
     if status is None or uid is None or status.state.value not in set(Stage):
         return None
     stage = Stage(status.state.value)
+    if not stage_of(rollout.spec, stage).gates:
+        return None
     boundary = None if status.latency_boundary_ms is None else float(status.latency_boundary_ms)
     return Look(
         key=EvidenceKey(uid, stage, status.attempt),
@@ -263,6 +270,8 @@ def endpoint_problems(stable: WorkflowSpec, candidate: WorkflowSpec) -> tuple[Pr
     Comparing such arms would compare stable with itself, and the new version would be out before any gate. The
     same address, model, prompt, parameters and headers are the same process.
     """
+    if candidate.runtime is Runtime.SERVICE or stable.runtime is Runtime.SERVICE:
+        return _service_problems(stable, candidate)
     before = {component.name: component for component in stable.components}
     problems = []
     for index, component in enumerate(candidate.components):
@@ -275,12 +284,43 @@ def endpoint_problems(stable: WorkflowSpec, candidate: WorkflowSpec) -> tuple[Pr
                     path=f"spec.components[{index}].endpoint",
                     message=f"version {component.version} of {component.name} would reach the same process as "
                     f"version {old.version}",
-                    value=component.endpoint.url or component.endpoint.service_ref,
+                    value=component.endpoint.url or str(component.endpoint.service_ref),
                     allowed="another url, model or prompt than the stable version's",
                     hint="serve the new version beside the old one under its own address",
                 )
             )
     return tuple(problems)
+
+
+def _service_problems(stable: WorkflowSpec, candidate: WorkflowSpec) -> tuple[Problem, ...]:
+    """Two revisions that one HTTPRoute could not tell apart, or could not both lead to."""
+    if stable.runtime is not candidate.runtime:
+        return (
+            Problem(
+                path="spec.runtime",
+                message="cannot change: no gateway could split traffic between the two",
+                value=candidate.runtime,
+                allowed=stable.runtime,
+                hint="make another workflow",
+            ),
+        )
+    before, after = stable.service, candidate.service
+    if (
+        before is None
+        or after is None
+        or before.backend != after.backend
+        or stable.version == candidate.version
+    ):
+        return ()
+    return (
+        Problem(
+            path="spec.service.backend",
+            message=f"version {candidate.version} would be answered by the same Service as version {stable.version}",
+            value=f"{after.backend.name}:{after.backend.port}",
+            allowed="another Service or port than the stable version's",
+            hint="serve the new version beside the old one under its own Service",
+        ),
+    )
 
 
 def _identity(endpoint: Endpoint) -> Endpoint:

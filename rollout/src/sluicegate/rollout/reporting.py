@@ -113,12 +113,15 @@ def _conditions(
     done = status.state is State.DONE
     won = status.outcome in table.CANDIDATE_WINS
     reason = str(status.outcome) if done and status.outcome is not None else status.state.value
-    stuck = _obstacle(status, seen)
-    yield Wanted("Ready", done and won, reason, status.message)
-    yield Wanted("Reconciling", not done and stuck is None, reason, "" if done else f"in {status.state}")
+    stuck = _obstacle(observed, status, seen)
+    settled = done and (won or status.outcome is Outcome.SUPERSEDED)
+    ready = settled if done or stuck is not None else None
+    yield Wanted("Ready", ready, reason, status.message)
+    waits = _waits(status, seen, needs) or (reason, f"in {status.state}")
+    yield Wanted("Reconciling", not done and stuck is None, *waits)
     yield Wanted("Stalled", stuck is not None or _ended_badly(status), *(stuck or (reason, status.message)))
     yield _traffic(observed, status)
-    if seen.planned is not None:
+    if seen.planned is not None and seen.planned.gates:
         yield from _evidence(seen.findings, needs)
     yield from _people(seen, needs)
     yield Wanted("Paused", status.paused, "PausedByPerson" if status.paused else "NotPaused")
@@ -137,7 +140,25 @@ def _people(seen: Survey, needs: Requirements) -> Iterator[Wanted]:
         yield Wanted(name, waiting, reason if waiting else "NotWaiting", people.missing if waiting else "")
 
 
-def _obstacle(status: RolloutStatus, seen: Survey) -> tuple[str, str] | None:
+def _waits(status: RolloutStatus, seen: Survey, needs: Requirements) -> tuple[str, str] | None:
+    """The people who are all that is missing."""
+    if status.paused:
+        return "PausedByPerson", f"paused in {status.state}; resume goes on"
+    if seen.planned is None:
+        return None
+    unfed = not seen.planned.gates
+    if unfed and not needs.lacking:
+        return "AwaitingPromotion", f"{status.state} had its time, and no gate is fed: promote or abort"
+    if (needs.gates_pass or unfed) and needs.lacking == (needs.people.missing,):
+        reason = "AwaitingReview" if needs.people.approved else "AwaitingApproval"
+        return reason, f"{status.state} waits for people: {needs.people.missing}"
+    return None
+
+
+def _obstacle(observed: RolloutObserved, status: RolloutStatus, seen: Survey) -> tuple[str, str] | None:
+    trouble = observed.trouble
+    if trouble is not None and trouble.stalls and status.state is not State.DONE:
+        return trouble.reason, trouble.message
     if status.held:
         return "Held", f"{status.hold_reason}; override, retry or abort"
     if status.state is State.PENDING and seen.bearings.shared is not None:

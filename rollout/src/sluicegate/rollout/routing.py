@@ -31,11 +31,14 @@ class Passage:
 def body_of(revision: WorkflowRevision, workflow: WorkflowSpec | None = None) -> RevisionBody:
     """The runnable body of `revision`.
 
-    What the digest leaves out and the gateway needs (lineage, routing) follows the workflow as it is now.
+    What the digest leaves out and the gateway needs (lineage, routing, a Service's route) follows the workflow as it is now.
     """
     body = revision.spec.body
     if workflow is not None:
         body = body.model_copy(update={"lineage": workflow.lineage, "routing": workflow.routing})
+    if workflow is not None and workflow.service is not None and body.service is not None:
+        service = body.service.model_copy(update={"route": workflow.service.route})
+        body = body.model_copy(update={"service": service})
     return RevisionBody(
         name=revision.metadata.name,
         digest=revision.spec.digest,

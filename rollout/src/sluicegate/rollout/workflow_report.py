@@ -88,7 +88,7 @@ def _conditions(
     observed: WorkflowObserved, status: WorkflowStatus, step: Step, problems: str
 ) -> Iterator[Wanted]:
     traffic = conditions.traffic(observed, status.plan_version)
-    obstacle = step.obstacle or _rollout_obstacle(step.running)
+    obstacle = step.obstacle or _rollout_obstacle(step.running) or _stalled_traffic(observed)
     busy = status.rollout is not None
     if obstacle is not None:
         ready = is_false("Ready", *obstacle)
@@ -99,12 +99,9 @@ def _conditions(
     else:
         ready = Wanted("Ready", None, traffic.reason, traffic.message)
     yield ready
-    reconciling = obstacle is None and ready.truth is not True
-    yield Wanted("Reconciling", reconciling, ready.reason, ready.message if reconciling else "")
-    stalled = obstacle is not None
-    yield Wanted(
-        "Stalled", stalled, obstacle[0] if obstacle else "NotStalled", obstacle[1] if obstacle else ""
-    )
+    waits = _waits(step.running) or (ready.reason, ready.message)
+    yield Wanted("Reconciling", obstacle is None and ready.truth is not True, *waits)
+    yield Wanted("Stalled", obstacle is not None, *(obstacle or (ready.reason, "")))
     yield Wanted("ContractValid", not problems, "Verified" if not problems else "ContractInvalid", problems)
     yield traffic
 
@@ -123,6 +120,21 @@ def _rollout_obstacle(running: WorkflowRollout | None) -> tuple[str, str] | None
     return stalled.reason, f"{running.metadata.name}: {stalled.message}"
 
 
+def _stalled_traffic(observed: WorkflowObserved) -> tuple[str, str] | None:
+    trouble = observed.trouble
+    return None if trouble is None or not trouble.stalls else (trouble.reason, trouble.message)
+
+
+def _waits(running: WorkflowRollout | None) -> tuple[str, str] | None:
+    """The people whom the rollout waits for."""
+    if running is None or running.status is None:
+        return None
+    found = conditions.find(running.status.conditions, "Reconciling")
+    if found is None or found.reason not in conditions.WAITS:
+        return None
+    return found.reason, f"{running.metadata.name}: {found.message}"
+
+
 def with_deletion(
     observed: WorkflowObserved, status: WorkflowStatus, *, busy: bool, now: datetime
 ) -> WorkflowStatus:
@@ -131,6 +143,7 @@ def with_deletion(
     wanted = (
         is_false("Ready", "Deleting", said),
         is_true("Reconciling", "Deleting", said),
+        is_false("Stalled", "Deleting"),
     )
     generation = observed.workflow.metadata.generation or 0
     settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)

@@ -217,6 +217,14 @@ def _held_back(case: Case) -> Step | None:
     return Step(status=case.status, stable=case.stable, obstacle=(reason, said))
 
 
+def _moved(case: Case) -> Step | None:
+    """No gateway could split traffic between two runtimes."""
+    if case.stable is None or case.stable.spec.body.runtime is case.workflow.spec.runtime:
+        return None
+    problems = planning.endpoint_problems(case.stable.spec.body, case.workflow.spec)
+    return Step(status=case.status, stable=case.stable, obstacle=("RuntimeChanged", str(problems[0])))
+
+
 def _shared(case: Case) -> Step | None:
     """Both arms would be answered by the same process."""
     if case.stable is None:
@@ -270,6 +278,7 @@ RULES: Final[tuple[Callable[[Case], Step | None], ...]] = (
     _lost,
     _settled,
     _held_back,
+    _moved,
     _shared,
     _passage,
 )

@@ -57,6 +57,7 @@ class Gatherer:
             plan=await self.gateways.plan(ref.namespace, ref.name),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
+            trouble=programmed.trouble,
         )
 
     async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
@@ -77,6 +78,7 @@ class Gatherer:
             plan=await self.gateways.plan(ref.namespace, workflow),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
+            trouble=programmed.trouble,
             evidence=await self.evidence.evidence(wanted) if wanted else None,
             sampled_fallbacks=await self._sampled(rollout, wanted),
         )
