@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,10 +72,10 @@ def test_a_body_that_is_no_workflow_is_not_served() -> None:
 
 
 def test_a_bug_in_one_plan_is_not_felt_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_program(namespace: str, workflow: str, body: RevisionBody) -> Program:
+    def compile_program(namespace: str, workflow: str, body: RevisionBody, *more: Any) -> Program:
         if workflow == "odd":
             raise ZeroDivisionError("a bug")
-        return program.compile_program(namespace, workflow, body)
+        return program.compile_program(namespace, workflow, body, *more)
 
     monkeypatch.setattr("sluicegate.gateway.plans.compile_program", compile_program)
     book = PlanBook()

@@ -25,20 +25,25 @@ CREATE TABLE IF NOT EXISTS plans (
   namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL, lease_until TEXT, body BLOB NOT NULL,
   PRIMARY KEY (namespace, workflow)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS workers (worker TEXT PRIMARY KEY, seen_at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken (worker TEXT PRIMARY KEY, generation INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS broken (
+  worker TEXT NOT NULL, namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL, reason TEXT NOT NULL,
+  PRIMARY KEY (worker, namespace, workflow)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS acks (
   worker TEXT NOT NULL, namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (worker, namespace, workflow)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS generation (id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
 INSERT OR IGNORE INTO generation (id, value) VALUES (1, 0);
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 """
-_UPSERT = """
+UPSERT = """
 INSERT INTO plans (namespace, workflow, version, lease_until, body) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (namespace, workflow) DO UPDATE
 SET version = excluded.version, lease_until = excluded.lease_until, body = excluded.body
 WHERE excluded.version > plans.version
    OR (excluded.version = plans.version AND (excluded.body <> plans.body OR excluded.lease_until IS NOT plans.lease_until))
 """
+_VERSION = 2
 _MOVE = "UPDATE generation SET value = value + 1 WHERE id = 1"
 
 
@@ -47,6 +52,14 @@ class WorkflowKey(NamedTuple):
 
     namespace: str
     workflow: str
+
+
+class Broken(NamedTuple):
+    """A plan that cannot be served; what was served before goes on."""
+
+    key: WorkflowKey
+    version: int
+    reason: str
 
 
 class PlanTable:
@@ -66,9 +79,7 @@ class PlanTable:
 
     def write(self, plan: RoutePlan) -> bool:
         """Store a plan unless a newer version is there. True: something changed."""
-        lease, body = _lease_text(plan.lease_until), orjson.dumps(plan_to_json(plan))
-        row = (plan.namespace, plan.workflow, plan.version, lease, body)
-        return self._change([(_UPSERT, row)])
+        return self._change([(UPSERT, row_of(plan))])
 
     def renew(self, namespace: str, workflow: str, version: int, lease_until: datetime) -> bool:
         """Let the candidate keep its share until `lease_until`, if `version` is still the plan. True: it was."""
@@ -100,22 +111,46 @@ class PlanTable:
         rows = self._read("SELECT body, lease_until FROM plans ORDER BY namespace, workflow")
         return tuple(_plan(row) for row in rows)
 
-    def acknowledge(self, worker: str, versions: Mapping[WorkflowKey, int], at: datetime) -> None:
-        """The worker lives at `at` and serves exactly these versions from now on."""
+    def acknowledge(
+        self,
+        worker: str,
+        versions: Mapping[WorkflowKey, int],
+        at: datetime,
+        *,
+        generation: int = 0,
+        broken: Iterable[Broken] = (),
+    ) -> None:
+        """The worker lives at `at` and serves exactly these versions from now on; it has taken everything up to
+        `generation`, and cannot serve the plans in `broken`.
+        """
         changes: list[tuple[str, tuple[Any, ...]]] = [
             ("INSERT OR REPLACE INTO workers (worker, seen_at) VALUES (?, ?)", (worker, at.isoformat())),
+            ("INSERT OR REPLACE INTO taken (worker, generation) VALUES (?, ?)", (worker, generation)),
             ("DELETE FROM acks WHERE worker = ?", (worker,)),
+            ("DELETE FROM broken WHERE worker = ?", (worker,)),
         ]
         sql = "INSERT INTO acks (worker, namespace, workflow, version) VALUES (?, ?, ?, ?)"
         changes += [(sql, (worker, key[0], key[1], version)) for key, version in versions.items()]
+        sql = "INSERT INTO broken (worker, namespace, workflow, version, reason) VALUES (?, ?, ?, ?, ?)"
+        changes += [(sql, (worker, one.key[0], one.key[1], one.version, one.reason[:2000])) for one in broken]
         self._write(changes)
+
+    def still_alive(self, worker: str, at: datetime, generation: int) -> bool:
+        """The worker lives at `at`, and what it acknowledged holds for `generation` too. False: nothing is known of it."""
+        changes = [
+            ("UPDATE workers SET seen_at = ? WHERE worker = ?", (at.isoformat(), worker)),
+            ("UPDATE taken SET generation = ? WHERE worker = ?", (generation, worker)),
+        ]
+        return self._write(changes)
 
     def forget(self, worker: str) -> None:
         """The worker is gone; nobody waits for it any more."""
         self._write(
             [
                 ("DELETE FROM workers WHERE worker = ?", (worker,)),
+                ("DELETE FROM taken WHERE worker = ?", (worker,)),
                 ("DELETE FROM acks WHERE worker = ?", (worker,)),
+                ("DELETE FROM broken WHERE worker = ?", (worker,)),
             ]
         )
 
@@ -132,6 +167,16 @@ class PlanTable:
         sql = "SELECT worker, version FROM acks WHERE namespace = ? AND workflow = ?"
         versions = dict(self._read(sql, (namespace, workflow)))
         return min((versions.get(name, 0) for name in names), default=0)
+
+    def taken(self, *, workers: Collection[str]) -> int:
+        """The generation that each of these workers has taken at least; 0: one has not, or there is none."""
+        found = dict(self._read("SELECT worker, generation FROM taken"))
+        return min((found.get(name, 0) for name in workers), default=0)
+
+    def broken(self) -> tuple[Broken, ...]:
+        """Plans that a worker cannot serve, in name order."""
+        sql = "SELECT namespace, workflow, MIN(version), reason FROM broken GROUP BY 1, 2 ORDER BY 1, 2"
+        return tuple(Broken(WorkflowKey(*row[:2]), row[2], row[3]) for row in self._read(sql))
 
     def close(self) -> None:
         """Close the file."""
@@ -178,12 +223,12 @@ class PlanTable:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make what is not there yet, in one commit: nobody meets half a table."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+        if connection.execute("PRAGMA user_version").fetchone()[0] < _VERSION:
             if not self._creates:
                 raise sqlite3.OperationalError("there are no plans yet")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+            if connection.execute("PRAGMA user_version").fetchone()[0] < _VERSION:
                 for statement in _SCHEMA.split(";"):
                     connection.execute(statement)
                 self._fill(connection)
@@ -198,6 +243,12 @@ class PlanTable:
         with suppress(sqlite3.Error):
             self.close()
         raise Unavailable(f"{self._path}: {error}", retry_after=1.0) from error
+
+
+def row_of(plan: RoutePlan) -> tuple[str, str, int, str | None, bytes]:
+    """A row of `plans`."""
+    body = orjson.dumps(plan_to_json(plan))
+    return plan.namespace, plan.workflow, plan.version, _lease_text(plan.lease_until), body
 
 
 def plan_to_json(plan: RoutePlan) -> dict[str, Any]:

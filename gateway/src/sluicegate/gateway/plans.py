@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
 from sluicegate.gateway.engine.program import Program, compile_program
-from sluicegate.gateway.plan_table import WorkflowKey
+from sluicegate.gateway.plan_table import Broken, WorkflowKey
 
 DEFAULT_NAMESPACE = "default"
 
@@ -31,21 +31,17 @@ class LivePlan:
         return now_ms < self.lease_until_ms
 
 
-class Broken(NamedTuple):
-    """A plan that cannot be served; what was served before goes on."""
-
-    key: WorkflowKey
-    version: int
-    reason: str
-
-
 @dataclass(slots=True)
 class PlanBook:
-    """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs."""
+    """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs.
+
+    credentials: folder of the files that hold what `secretKeyRef` names; None: there is none.
+    """
 
     by_key: dict[WorkflowKey, LivePlan] = field(default_factory=dict)
     by_path: dict[str, LivePlan] = field(default_factory=dict)
     broken: tuple[Broken, ...] = ()
+    credentials: Path | None = None
     _programs: dict[tuple[WorkflowKey, str], Program] = field(default_factory=dict)
 
     def update(self, plans: Iterable[RoutePlan]) -> dict[WorkflowKey, int]:
@@ -58,7 +54,7 @@ class PlanBook:
         for plan in plans:
             key = WorkflowKey(plan.namespace, plan.workflow)
             try:
-                by_key[key] = _live(plan, partial(_program, key, programs, fresh))
+                by_key[key] = _live(plan, partial(_program, key, programs, fresh, self.credentials))
                 served[key] = plan.version
             except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served
                 reason = str(error) if isinstance(error, Refused | ValidationError) else repr(error)
@@ -96,13 +92,14 @@ def _program(
     key: WorkflowKey,
     known: dict[tuple[WorkflowKey, str], Program],
     fresh: dict[tuple[WorkflowKey, str], Program],
+    credentials: Path | None,
     body: RevisionBody,
 ) -> Program:
     name = (key, body.name)
     found = known.get(name)
     # The digest leaves out what runs do not depend on (redaction, for one), so the whole body is compared.
     if found is None or found.body != body:
-        found = compile_program(key.namespace, key.workflow, body)
+        found = compile_program(key.namespace, key.workflow, body, credentials)
     fresh[name] = found
     return found
 

@@ -29,7 +29,9 @@ from sluicegate.gateway.engine.kernel import Kernel
 from sluicegate.gateway.patience import PatientProtocol, sweep
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.protocols.places import CREDENTIALS
 from sluicegate.gateway.serving import RunService
+from sluicegate.lineage import sqlite_files
 from sluicegate.lineage.identity import load_salt
 from sluicegate.lineage.spool import SpoolWriter
 
@@ -66,6 +68,7 @@ class PlanWatch:
     worker: str
     spool: SpoolWriter
     generation: int = -1
+    told_generation: int = -1
     served: dict[WorkflowKey, int] = field(default_factory=dict)
     acknowledged_at: datetime | None = None
     is_acknowledged: bool = False
@@ -77,10 +80,7 @@ class PlanWatch:
             generation = self.table.generation()
             if generation != self.generation:
                 self._take(generation)
-            age = (now - self.acknowledged_at).total_seconds() if self.acknowledged_at else HEARTBEAT_SECONDS
-            if not self.is_acknowledged or not 0.0 <= age < HEARTBEAT_SECONDS:
-                self.table.acknowledge(self.worker, self.served, now)
-                self.acknowledged_at, self.is_acknowledged = now, True
+            self._tell(now)
         except Exception as error:  # the loop must not end; users are served by the last plans
             if self.trouble is None:
                 bug = None if isinstance(error, Unavailable) else error
@@ -116,10 +116,27 @@ class PlanWatch:
         document |= {"plansUnavailable": self.trouble} if self.trouble is not None else {}
         return ready, document
 
+    def _tell(self, now: datetime) -> None:
+        """Acknowledge what is new, or give a sign of life; everything again when the table knows nothing of us."""
+        age = (now - self.acknowledged_at).total_seconds() if self.acknowledged_at else HEARTBEAT_SECONDS
+        is_due = self.told_generation != self.generation or not 0.0 <= age < HEARTBEAT_SECONDS
+        if self.is_acknowledged and not is_due:
+            return
+        try:
+            if not (self.is_acknowledged and self.table.still_alive(self.worker, now, self.generation)):
+                self.table.acknowledge(
+                    self.worker, self.served, now, generation=self.generation, broken=self.book.broken
+                )
+        except Unavailable as error:
+            if sqlite_files.is_busy(error.__cause__) and 0.0 <= age < 2 * HEARTBEAT_SECONDS:
+                return  # somebody else writes just now; the next look tells it
+            raise
+        self.acknowledged_at, self.is_acknowledged, self.told_generation = now, True, self.generation
+
     def _take(self, generation: int) -> None:
-        plans = self.table.read_all()
+        plans, before = self.table.read_all(), self.book.broken
         served = self.book.update(plans)
-        if served != self.served:
+        if served != self.served or self.book.broken != before:
             self.is_acknowledged = False
         self.served, self.generation = served, generation
         for broken in self.book.broken:
@@ -185,7 +202,9 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     spool = SpoolWriter(config.state / "spool", config.worker)
     # A heartbeat that meets the operator's write gives up and comes again; users never wait for it.
     table = PlanTable(config.state / "plans.db", wait_ms=0, creates=False)
-    watch = PlanWatch(table=table, book=PlanBook(), worker=config.worker, spool=spool)
+    watch = PlanWatch(
+        table=table, book=PlanBook(credentials=config.state / CREDENTIALS), worker=config.worker, spool=spool
+    )
     kernel = Kernel(
         client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter
     )

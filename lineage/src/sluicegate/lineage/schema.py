@@ -1,7 +1,8 @@
 """Tables, connections, transactions. SQLite in WAL mode: one writer, any number of readers, kill -9 safe.
 
 synchronous=NORMAL: a power cut may lose the last commits but cannot corrupt; what is lost with a commit is also
-still in the spool's file, because segments are deleted after their commit only.
+still in the spool's file, because segments are deleted after their commit only. FULL where that file's origin is another
+machine, which has deleted its own.
 """
 
 import os
@@ -86,11 +87,15 @@ def moment_of(value: int) -> datetime:
 
 
 class Database:
-    """Connections of one file: `write()` is one transaction at a time, `read()` any number."""
+    """Connections of one file: `write()` is one transaction at a time, `read()` any number.
 
-    def __init__(self, path: Path) -> None:
+    survives_power_cuts: a commit is on disk before it returns (synchronous=FULL).
+    """
+
+    def __init__(self, path: Path, *, survives_power_cuts: bool = False) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
+        self._synchronous = "FULL" if survives_power_cuts else "NORMAL"
         self._lock = threading.RLock()
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._closed = False
@@ -169,7 +174,7 @@ class Database:
 
     def _prepare(self) -> None:
         writer = self._writer
-        writer.execute("PRAGMA synchronous=NORMAL")
+        writer.execute(f"PRAGMA synchronous={self._synchronous}")
         writer.execute("PRAGMA cache_size=-16000")
         if writer.execute("PRAGMA user_version").fetchone()[0] == 0:
             writer.execute("PRAGMA auto_vacuum=INCREMENTAL")

@@ -13,6 +13,12 @@ def is_broken(error: BaseException | None) -> bool:
     return isinstance(error, sqlite3.Error) and code is not None and code & 0xFF in _BROKEN
 
 
+def is_busy(error: BaseException | None) -> bool:
+    """Whether somebody else writes just now."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, sqlite3.Error) and code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def set_aside(path: Path) -> Path:
     """Rename the file to NAME.broken (an earlier one goes) and drop its companions; where it is now."""
     aside = path.with_name(f"{path.name}.broken")

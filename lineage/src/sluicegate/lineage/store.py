@@ -32,10 +32,10 @@ class Batch:
 class LineageStore:
     """Implements contracts.evidence.EvidenceSource and EvidenceStore. Safe to use from any thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, survives_power_cuts: bool = False) -> None:
         self.path = path
         self.cold = path.with_name(path.stem + "-cold")
-        self.database = Database(path)
+        self.database = Database(path, survives_power_cuts=survives_power_cuts)
         self.codec = BodyCodec()
 
     def close(self) -> None:

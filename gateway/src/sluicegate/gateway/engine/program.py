@@ -1,6 +1,7 @@
 """A revision made ready to run: everything that does not depend on the run is computed once."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sluicegate.contracts.compiled import CompiledComponent, CompiledStep, CompiledWorkflow, compile_workflow
@@ -18,6 +19,7 @@ from sluicegate.contracts.routes import RevisionBody
 from sluicegate.contracts.runs import Failure
 from sluicegate.contracts.schemas import SchemaCheck
 from sluicegate.gateway.protocols.base import ComponentProtocol
+from sluicegate.gateway.protocols.places import Place
 from sluicegate.gateway.protocols.table import PROTOCOLS
 from sluicegate.gateway.resilience.destinations import origin
 from sluicegate.lineage.redaction import Redactor
@@ -89,11 +91,13 @@ class Program:
     headers: tuple[tuple[bytes, bytes], ...]  # of every answer
 
 
-def compile_program(namespace: str, workflow: str, body: RevisionBody) -> Program:
-    """Raises Refused, or pydantic's ValidationError for a body that is no workflow at all."""
+def compile_program(
+    namespace: str, workflow: str, body: RevisionBody, credentials: Path | None = None
+) -> Program:
+    """credentials: folder of the files that hold what `secretKeyRef` names. Raises Refused, or pydantic's ValidationError for a body that is no workflow at all."""
     spec = WorkflowSpec.model_validate(body.spec)
-    compiled = compile_workflow(spec)
-    components = {name: _component(item) for name, item in compiled.components.items()}
+    compiled, place = compile_workflow(spec), Place(namespace=namespace, credentials=credentials)
+    components = {name: _component(item, place) for name, item in compiled.components.items()}
     sample = spec.lineage.sample_bodies
     return Program(
         body=body,
@@ -131,10 +135,10 @@ def _deadline(spec: WorkflowSpec) -> float:
     return DEFAULT_DEADLINE if promised is None else min(MAX_DEADLINE, promised * SLA_PATIENCE / 1000.0)
 
 
-def _component(item: CompiledComponent) -> ProgramComponent:
+def _component(item: CompiledComponent, place: Place) -> ProgramComponent:
     spec = item.spec
     patience = spec.timeout_ms if spec.timeout_ms is not None else spec.sla.max_latency_ms
-    protocol = _protocol(spec, spec.endpoint)
+    protocol = _protocol(spec, spec.endpoint, place)
     return ProgramComponent(
         name=spec.name,
         version=spec.version,
@@ -149,20 +153,20 @@ def _component(item: CompiledComponent) -> ProgramComponent:
         budget_ratio=float(spec.retry.budget_ratio),
         breaker=spec.circuit_breaker,
         on_failure=spec.on_failure,
-        stub=None if spec.mirror_stub is None else _stub(spec, spec.mirror_stub),
+        stub=None if spec.mirror_stub is None else _stub(spec, spec.mirror_stub, place),
         input=item.input,
         output=item.output,
     )
 
 
-def _stub(component: Component, stub: MirrorStub) -> Stub:
+def _stub(component: Component, stub: MirrorStub, place: Place) -> Stub:
     if stub.endpoint is None:
         return Stub(value=stub.value)
-    protocol = _protocol(component, stub.endpoint)
+    protocol = _protocol(component, stub.endpoint, place)
     return Stub(protocol=protocol, destination=origin(protocol.url))
 
 
-def _protocol(component: Component, endpoint: Endpoint) -> ComponentProtocol:
+def _protocol(component: Component, endpoint: Endpoint, place: Place) -> ComponentProtocol:
     make = PROTOCOLS.get(endpoint.protocol)
     problem = None
     if make is None:
@@ -171,8 +175,8 @@ def _protocol(component: Component, endpoint: Endpoint) -> ComponentProtocol:
             message=f"protocol {endpoint.protocol.value} is not spoken by this gateway",
             allowed=", ".join(item.value for item in PROTOCOLS),
         )
-    elif not endpoint.url:
-        problem = Problem(path=f"component {component.name}", message="its endpoint has no url")
+    elif not place.address(endpoint):
+        problem = Problem(path=f"component {component.name}", message="its endpoint has no address")
     if make is None or problem is not None:
         raise Refused((problem,) if problem else ())
-    return make(component, endpoint)
+    return make(component, endpoint, place)

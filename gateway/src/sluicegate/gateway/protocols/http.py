@@ -9,6 +9,7 @@ from sluicegate.contracts.runs import Failure
 from sluicegate.gateway.ports import HttpAnswer
 from sluicegate.gateway.protocols.base import Answer, CallContext, CallError, Request, body_of, failure_of
 from sluicegate.gateway.protocols.credentials import fixed_headers
+from sluicegate.gateway.protocols.places import Place
 
 MAX_QUOTED = 200
 
@@ -16,9 +17,9 @@ MAX_QUOTED = 200
 class HttpProtocol:
     """A component that takes its input as JSON and knows nothing of Sluicegate."""
 
-    def __init__(self, component: Component, endpoint: Endpoint) -> None:
-        self.url = endpoint.url or ""
-        self._headers = fixed_headers(endpoint)
+    def __init__(self, component: Component, endpoint: Endpoint, place: Place) -> None:
+        self.url = place.address(endpoint)
+        self._headers = fixed_headers(endpoint, place)
         self._name = component.name
 
     def request(self, call: CallContext, inputs: Any) -> Request:

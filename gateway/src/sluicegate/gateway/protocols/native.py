@@ -9,6 +9,7 @@ from sluicegate.gateway.ports import HttpAnswer
 from sluicegate.gateway.protocols.base import Answer, CallContext, CallError, Request, body_of
 from sluicegate.gateway.protocols.credentials import fixed_headers
 from sluicegate.gateway.protocols.http import check_status, encode
+from sluicegate.gateway.protocols.places import Place
 
 PROTOCOL_VERSION = "1"
 
@@ -41,9 +42,9 @@ ANSWER_FIELDS = {
 class NativeProtocol:
     """A component that speaks the envelope."""
 
-    def __init__(self, component: Component, endpoint: Endpoint) -> None:
-        self.url = endpoint.url or ""
-        self._headers = fixed_headers(endpoint)
+    def __init__(self, component: Component, endpoint: Endpoint, place: Place) -> None:
+        self.url = place.address(endpoint)
+        self._headers = fixed_headers(endpoint, place)
         contract = component.contract
         self._contract = {
             "name": component.name,

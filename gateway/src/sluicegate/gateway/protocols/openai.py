@@ -14,14 +14,15 @@ from sluicegate.gateway.ports import HttpAnswer
 from sluicegate.gateway.protocols.base import Answer, CallContext, CallError, Request, body_of
 from sluicegate.gateway.protocols.credentials import fixed_headers
 from sluicegate.gateway.protocols.http import check_status, encode
+from sluicegate.gateway.protocols.places import Place
 
 
 class OpenAIProtocol:
     """One model behind an OpenAI-compatible server."""
 
-    def __init__(self, component: Component, endpoint: Endpoint) -> None:
-        self.url = (endpoint.url or "").rstrip("/") + "/chat/completions"
-        self._headers = fixed_headers(endpoint)
+    def __init__(self, component: Component, endpoint: Endpoint, place: Place) -> None:
+        self.url = place.address(endpoint).rstrip("/") + "/chat/completions"
+        self._headers = fixed_headers(endpoint, place)
         self._system = [{"role": "system", "content": endpoint.prompt}] if endpoint.prompt else []
         schema = component.contract.output
         self._wants_object = isinstance(schema, dict) and (

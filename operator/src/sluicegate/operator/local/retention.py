@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 import structlog
@@ -11,7 +12,7 @@ from sluicegate.contracts.errors import SluicegateError
 from sluicegate.lineage.retention import Policy, Tiers, sweep
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.local import logs
-from sluicegate.operator.ports import ResourceReader
+from sluicegate.operator.ports import Json, ResourceReader
 
 PERIOD = 3600.0
 FIRST = 30.0
@@ -33,8 +34,13 @@ async def keep(store: ResourceReader, lineage: LineageStore, worker_log: Path) -
 
 
 async def sweep_once(store: ResourceReader, lineage: LineageStore) -> None:
+    """As the workflows that there are say."""
+    found = await store.listing("AgentWorkflow")
+    await sweep_all(lineage, policy_of(found.items))
+
+
+async def sweep_all(lineage: LineageStore, policy: Policy) -> None:
     """Until nothing is left to do."""
-    policy = await _policy(store)
     while True:
         swept = await asyncio.to_thread(sweep, lineage, policy, system.now())
         if swept.moved or swept.deleted or swept.segments:
@@ -44,10 +50,10 @@ async def sweep_once(store: ResourceReader, lineage: LineageStore) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _policy(store: ResourceReader) -> Policy:
-    found = await store.listing("AgentWorkflow")
+def policy_of(items: Iterable[Json]) -> Policy:
+    """What AgentWorkflows say of their runs."""
     workflows = {}
-    for item in found.items:
+    for item in items:
         lineage = item["spec"].get("lineage") or {}
         tiers = Tiers()
         workflows[(item["metadata"]["namespace"], item["metadata"]["name"])] = Tiers(

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import structlog
 
@@ -39,6 +40,7 @@ class Fleet:
     port: int
     count: int
     boot: str  # makes names unique over restarts of `up`
+    logs_to_stderr: bool = False  # else to a file below `state`
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +92,8 @@ class Supervisor:
                 while self.ready() < self._fleet.count:
                     await self._clock.sleep(_POLL)
         except TimeoutError as error:
-            logs = self._fleet.state / "logs" / "gateway.log"
+            where = self._fleet.state / "logs" / "gateway.log"
+            logs = "the log" if self._fleet.logs_to_stderr else where
             raise Unavailable(f"the gateway did not start in {seconds:g} s; see {logs}") from error
 
     async def stop(self, seconds: float) -> None:
@@ -144,7 +147,7 @@ class Supervisor:
         command = ("-m", "sluicegate.gateway", "--state", str(fleet.state), "--host", fleet.host)
         options = ("--port", str(fleet.port), "--worker", name, "--watch-parent-fd", str(read))
         try:
-            with (fleet.state / "logs" / "gateway.log").open("ab") as output:
+            with self._output() as output:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     *command,
@@ -162,6 +165,11 @@ class Supervisor:
             os.close(read)
         log.info("gateway_worker_started", worker=name, pid=process.pid)
         return Worker(name=name, process=process, pipe=write, started=self._clock.monotonic())
+
+    def _output(self) -> BinaryIO:
+        if self._fleet.logs_to_stderr:
+            return os.fdopen(os.dup(sys.stderr.fileno()), "wb")
+        return (self._fleet.state / "logs" / "gateway.log").open("ab")
 
     def _card(self, name: str) -> Path:
         """Where the worker says that it listens."""
