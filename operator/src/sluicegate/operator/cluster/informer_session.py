@@ -1,0 +1,105 @@
+"""The HTTP session that kopf watches with: our credentials, and an ear at every list and stream.
+
+kopf tells its handlers neither that a list is complete, nor what vanished between two lists, nor that a stream still
+lives; all of it passes through here. Public means only: `kopf.AiohttpSession`, a response class, a middleware.
+"""
+
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from sluicegate.operator.cluster.kube_access import Access
+from sluicegate.operator.cluster.ports import Api, Page
+
+_OK: Final = 200
+
+
+class Place(NamedTuple):
+    """A kind in a namespace; None: in all of them."""
+
+    plural: str
+    namespace: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ear:
+    """Called in kopf's thread. answered: a list or a stream began; listed: a list is complete."""
+
+    apis: Mapping[str, Api]  # by plural
+    answered: Callable[[Place], None]
+    listed: Callable[[Place, Page], None]
+
+    def place(self, url: URL) -> Place | None:
+        """Which of our kinds a request is about."""
+        parts = url.path.strip("/").split("/")
+        namespace = parts[-2] if len(parts) > 3 and parts[-3] == "namespaces" else None
+        api = self.apis.get(parts[-1])
+        if api is None or not url.path.startswith(f"/{'apis' if api.group else 'api'}/{api.api_version}/"):
+            return None
+        return Place(api.plural, namespace)
+
+
+def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
+    """Belongs to the running loop. The token is asked for at every request: it may have been renewed."""
+
+    async def heard(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        token = await access.token.token()
+        if token:
+            request.headers["Authorization"] = f"Bearer {token}"
+        response = await handler(request)
+        if response.status == 401:
+            access.token.expire()
+        place = ear.place(request.url) if response.status == _OK else None
+        if place is not None:
+            ear.answered(place)
+        return response
+
+    class Listening(aiohttp.ClientResponse):
+        """Parses lists for both of us."""
+
+        async def json(self, **_: Any) -> Any:
+            content = orjson.loads(await self.read() or b"null")
+            place = ear.place(self.url) if self.status == _OK else None
+            if place is not None and isinstance(content, dict) and "items" in content:
+                ear.listed(place, _page(ear.apis[place.plural], content))
+            return content
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=_tls(access)),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "sluicegate-informer"},
+        middlewares=(heard,),
+        proxy=access.proxy,
+        response_class=Listening,
+        trust_env=False,
+    )
+
+
+def _page(api: Api, content: dict[str, Any]) -> Page:
+    """Kinds are put in here, as kopf would do later in objects that another thread reads by then."""
+    for item in content["items"] or ():
+        item.setdefault("kind", api.kind)
+        item.setdefault("apiVersion", api.api_version)
+    return Page(items=tuple(content["items"] or ()), version=content["metadata"]["resourceVersion"])
+
+
+def _tls(access: Access) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=access.ca)
+    if not access.verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if access.certificate and access.key:
+        with tempfile.TemporaryDirectory() as folder:  # ssl takes a key from a file only
+            path = Path(folder) / "client.pem"
+            path.touch(mode=0o600)
+            path.write_text(f"{access.certificate}\n{access.key}", "utf-8")
+            context.load_cert_chain(path)
+    return context
