@@ -32,6 +32,4 @@ def revision_digest(spec: WorkflowSpec) -> str:
     A field written with its default value digests as an absent one, so a later version of the product with new
     optional fields gives old files the same digest.
     """
-    return digest_of(
-        spec.model_dump(mode="json", by_alias=True, include=_INCLUDED, exclude_defaults=True)
-    )
+    return digest_of(spec.model_dump(mode="json", by_alias=True, include=_INCLUDED, exclude_defaults=True))

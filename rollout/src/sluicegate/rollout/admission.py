@@ -53,7 +53,7 @@ def _immutable(old: Resource | None, new: Resource) -> Iterator[Problem]:
             yield Problem(
                 path=f"metadata.{field}", message="cannot change", value=str(after), allowed=str(before)
             )
-    if new.kind in {*OWN_KINDS, "Decision"} and _spec(old) != _spec(new):
+    if new.kind in {*OWN_KINDS, "Decision", "RetrainingRun"} and _spec(old) != _spec(new):
         yield Problem(path="spec", message=f"a {new.kind} is immutable", hint="create another one")
 
 
@@ -63,6 +63,22 @@ def _spec(resource: Resource) -> object:
 
 def _anything(_old: Resource | None, _new: Resource, _context: AdmissionContext) -> Admission:
     return Admission()
+
+
+def _kept(_old: Resource | None, new: Resource, _context: AdmissionContext) -> Admission:
+    """A kind that is settled and has no behaviour yet: whoever writes it must not think that it is followed."""
+    return Admission(warnings=(f"{new.kind} is kept; this version does not act on it",))
+
+
+def _order(_old: Resource | None, new: Resource, _context: AdmissionContext) -> Admission:
+    """An order that is carried out by a later version, long after it was meant, would surprise."""
+    problem = Problem(
+        path="kind",
+        message="this version trains nothing, and an order is not kept for later",
+        value=new.kind,
+        hint="train by other means and register the new version as an AgentComponent",
+    )
+    return Admission(problems=(problem,))
 
 
 def _workflow(old: Resource | None, new: Resource, context: AdmissionContext) -> Admission:
@@ -187,4 +203,8 @@ def _fitting(new: Decision, target: WorkflowRollout) -> Iterator[Problem]:
 KINDS: Final[dict[str, Callable[[Resource | None, Resource, AdmissionContext], Admission]]] = {
     "AgentWorkflow": _workflow,
     "Decision": _decision,
+    "ChangeProposal": _kept,
+    "FallbackRuleSet": _kept,
+    "GovernancePolicy": _kept,
+    "RetrainingRun": _order,
 }

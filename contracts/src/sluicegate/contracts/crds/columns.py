@@ -79,6 +79,48 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         _AGE,
         _wide("Description", ".spec.description"),
     ),
+    "ChangeProposal": (
+        Column("Class", ".spec.changeClass"),
+        Column("State", ".status.state"),
+        Column("Votes", ".status.tally"),
+        Column("Chosen", ".status.chosen"),
+        Column("By", ".spec.proposedBy"),
+        _AGE,
+        _wide("Title", ".spec.title"),
+        _wide("Closes", ".spec.closesAt"),
+    ),
+    "FallbackRuleSet": (
+        Column("Version", ".spec.version"),
+        Column("Serving", ".status.servingVersion"),
+        Column("Complete", ".status.proof.complete", "boolean"),
+        _READY,
+        _AGE,
+        _wide("Owner", ".spec.owner"),
+        _wide("Hit-Policy", ".spec.hitPolicy"),
+        _wide("Drilled", ".status.lastPassedDrillAt", "date"),
+        _REASON,
+    ),
+    "RetrainingRun": (
+        Column("Workflow", ".spec.workflow"),
+        Column("Trigger", ".spec.trigger.type"),
+        Column("State", ".status.state"),
+        Column("Progress", ".status.progress"),
+        Column("Outcome", ".status.outcome"),
+        _AGE,
+        _wide("Backend", ".spec.backend.type"),
+        _wide("Workload", ".spec.backend.workload"),
+        _wide("Attempt", ".status.attempt", "integer"),
+        _wide("Message", ".status.message"),
+    ),
+    "GovernancePolicy": (
+        Column("Enforcement", ".spec.enforcement"),
+        Column("Workflows", ".status.workflows", "integer"),
+        Column("Blocked", ".status.blocked", "integer"),
+        _READY,
+        _AGE,
+        _wide("Would-Block", ".status.wouldBlock", "integer"),
+        _wide("Description", ".spec.description"),
+    ),
 }
 
 SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
@@ -87,5 +129,9 @@ SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "WorkflowRollout": (".spec.workflow", ".status.phase", ".status.state", ".status.outcome"),
     "Decision": (".spec.action", ".spec.target.kind", ".spec.target.name", ".spec.decidedBy"),
     "AgentComponent": (".spec.owner", ".spec.role", ".spec.protocol"),
+    "ChangeProposal": (".spec.changeClass", ".spec.proposedBy", ".status.state"),
+    "FallbackRuleSet": (".spec.owner", ".spec.version", ".status.phase"),
+    "RetrainingRun": (".spec.workflow", ".spec.trigger.type", ".status.state", ".status.outcome"),
+    "GovernancePolicy": (".spec.enforcement", ".status.phase"),
 }
 """At most eight per kind."""

@@ -8,11 +8,15 @@ of scalars in spec: they equal the model's, so an object reads and digests the s
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sluicegate.contracts.crds.rules import BY_MODEL, LISTS, Rule
+from sluicegate.contracts.crds.lists import LISTS
+from sluicegate.contracts.crds.record_rules import RECORDS
+from sluicegate.contracts.crds.rules import Guard, Rule
+from sluicegate.contracts.crds.workflow_rules import NAMED, WORKFLOW
 from sluicegate.contracts.resources.base import EXACT_PATTERNS, Resource
 
 Schema = dict[str, Any]
 
+BY_MODEL: Final[dict[str, Guard]] = {**WORKFLOW, **RECORDS}
 FREE: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
 _REFERENCE: Final = "#/$defs/"
 _KEPT: Final[tuple[str, ...]] = (
@@ -63,6 +67,8 @@ def structural(model: type[Resource]) -> Schema:
     place = _Place(definitions=whole.get("$defs", {}), path=model.__name__)
     found = _object(whole, model.__name__, place, skip=frozenset(_TOP))
     found["properties"] = {**_TOP, **found["properties"]}
+    if model.__name__ in NAMED:
+        found["properties"]["metadata"] = {"type": "object", "properties": {"name": NAMED[model.__name__]}}
     found["required"] = ["spec"]
     return found
 
@@ -80,6 +86,7 @@ def _converted(node: Schema, place: _Place) -> Schema:
         name = node["$ref"].removeprefix(_REFERENCE)
         own = {key: value for key, value in node.items() if key != "$ref"}
         target = place.definitions[name]
+        described = described or {"description": _words(target)}
         if not _is_typed(target):
             return {**described, **FREE}
         return {**_named(target, own, name, place), **described}

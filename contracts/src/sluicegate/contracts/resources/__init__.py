@@ -7,6 +7,10 @@ from typing import Literal
 from sluicegate.contracts.resources.base import Resource
 from sluicegate.contracts.resources.component import AgentComponent
 from sluicegate.contracts.resources.decision import Decision
+from sluicegate.contracts.resources.fallback import FallbackRuleSet
+from sluicegate.contracts.resources.governance import GovernancePolicy
+from sluicegate.contracts.resources.proposal import ChangeProposal
+from sluicegate.contracts.resources.retraining import RetrainingRun
 from sluicegate.contracts.resources.revision import WorkflowRevision
 from sluicegate.contracts.resources.rollout import WorkflowRollout
 from sluicegate.contracts.resources.workflow import AgentWorkflow
@@ -15,9 +19,13 @@ __all__ = [
     "KINDS",
     "AgentComponent",
     "AgentWorkflow",
+    "ChangeProposal",
     "Decision",
+    "FallbackRuleSet",
+    "GovernancePolicy",
     "Kind",
     "Resource",
+    "RetrainingRun",
     "WorkflowRevision",
     "WorkflowRollout",
     "kind_of",
@@ -33,6 +41,7 @@ class Kind:
     short: str
     applied_by_people: bool
     scope: Literal["Namespaced", "Cluster"] = "Namespaced"
+    """Cluster: without a namespace there; local mode keeps it in `default`."""
 
     @property
     def name(self) -> str:
@@ -48,6 +57,16 @@ KINDS: dict[str, Kind] = {
         Kind(model=WorkflowRollout, plural="workflowrollouts", short="aro", applied_by_people=False),
         Kind(model=Decision, plural="decisions", short="dec", applied_by_people=True),
         Kind(model=AgentComponent, plural="agentcomponents", short="acp", applied_by_people=True),
+        Kind(model=ChangeProposal, plural="changeproposals", short="cpr", applied_by_people=True),
+        Kind(model=FallbackRuleSet, plural="fallbackrulesets", short="frs", applied_by_people=True),
+        Kind(model=RetrainingRun, plural="retrainingruns", short="rtr", applied_by_people=True),
+        Kind(
+            model=GovernancePolicy,
+            plural="governancepolicies",
+            short="gpol",
+            applied_by_people=True,
+            scope="Cluster",
+        ),
     )
 }
 
@@ -57,6 +76,7 @@ def kind_of(word: str) -> Kind | None:
     wanted = word.lower()
     for kind in KINDS.values():
         last = re.findall("[A-Z][a-z]+", kind.name)[-1].lower()
-        if wanted in {kind.name.lower(), kind.plural, kind.short, last, f"{last}s"}:
+        several = kind.plural[len(kind.name) - len(last) :]
+        if wanted in {kind.name.lower(), kind.plural, kind.short, last, several}:
             return kind
     return None

@@ -4,7 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic.alias_generators import to_camel
 
 GROUP = "sluicegate.io"
@@ -50,6 +50,8 @@ Rate = Annotated[str, Field(strict=True, max_length=32, pattern=r"^(0|1)(\.[0-9]
 """A rate as a decimal string, "0.995"; never a float."""
 Number = Annotated[str, Field(strict=True, max_length=32, pattern=r"^[0-9]+(\.[0-9]+)?$")]
 """A non-negative number as a decimal string."""
+Decimals = Annotated[str, Field(strict=True, max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
+"""A number as a decimal string, "-0.25"."""
 EXACT_PATTERNS = {r"^(0|1)(\.[0-9]+)?$": r"^(0(\.[0-9]+)?|1(\.0+)?)$"}
 """A model's pattern that stands beside a validator -> one pattern that says the same, for who has no validator."""
 Schema = dict[str, Any] | Flag
@@ -88,6 +90,12 @@ class OwnerReference(Model):
     """Name of the owner."""
     uid: str
     """Of exactly this owner."""
+    api_version: str | None = None
+    """Of its kind; the API of a cluster says it."""
+    controller: bool | None = None
+    """Whether the owner manages this object."""
+    block_owner_deletion: bool | None = None
+    """Whether the owner waits for this object when it is deleted in the foreground."""
 
 
 class Metadata(Model):
@@ -117,6 +125,14 @@ class Metadata(Model):
     """`sluicegate.io/changed-by`, set by the API, names who made the present spec."""
     owner_references: tuple[OwnerReference, ...] = ()
     """Owners; the object is deleted with them."""
+    generate_name: str | None = None
+    """What the API made the name from."""
+    deletion_grace_period_seconds: int | None = None
+    """Given by the API of a cluster."""
+    managed_fields: Annotated[tuple[Any, ...], BeforeValidator(lambda _: ())] = Field(
+        (), exclude=True, repr=False
+    )
+    """Who set which field, kept by the API of a cluster and not read here."""
 
 
 class Condition(Model):

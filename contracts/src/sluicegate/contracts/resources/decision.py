@@ -12,8 +12,10 @@ from sluicegate.contracts.stages import Action, Stage
 class TargetRef(Model):
     """What the decision is about; the uid pins it."""
 
-    kind: Literal["WorkflowRollout", "AgentWorkflow"] = "WorkflowRollout"
-    """What the act is about; acts on a workflow are refused, name its rollout."""
+    kind: Literal[
+        "WorkflowRollout", "AgentWorkflow", "ChangeProposal", "RetrainingRun", "FallbackRuleSet"
+    ] = "WorkflowRollout"
+    """What the act is about. This version acts on rollouts; of a workflow, name its rollout."""
     name: ObjectName
     """Of the object."""
     uid: Uid
@@ -29,6 +31,8 @@ class Expected(Model):
     """Stage it is in."""
     attempt: int | None = None
     """Attempt it is in."""
+    generation: int | None = None
+    """Of a proposal: the generation that was read."""
 
 
 class FallbackReview(Model):
@@ -66,6 +70,8 @@ class DecisionSpec(Model):
     """From then on it is not used any more."""
     review: FallbackReview | None = None
     """Of Review."""
+    option: Name | None = None
+    """Of Approve of a proposal: which of its options."""
     full: bool = False
     """Of Promote: past all stages at once; needs a reason."""
 

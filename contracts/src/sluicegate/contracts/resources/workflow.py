@@ -98,6 +98,10 @@ Expressions = Annotated[dict[str, Expression], Field(max_length=256)]
 """Field -> CEL."""
 
 
+Spelling = Annotated[str, Field(strict=True, max_length=256)]
+"""Of a value of a semantic domain."""
+
+
 class Runtime(StrEnum):
     """Who runs the steps."""
 
@@ -133,9 +137,9 @@ class Step(Model):
 class SemanticValue(Model):
     """One value of a semantic domain."""
 
-    value: Text
+    value: Spelling
     """The word that components and gates see."""
-    aliases: Annotated[tuple[Text, ...], Field(max_length=64)] = ()
+    aliases: Annotated[tuple[Spelling, ...], Field(max_length=64)] = ()
     """Other spellings; they become `value` (case and outer spaces do not count)."""
     means: Text | None = None
     """For people."""
@@ -152,7 +156,7 @@ class SemanticDomain(Model):
     """All values there are."""
     on_unknown: Literal["Fail", "Map"] = "Fail"
     """Another value is a contract violation, or becomes `mapTo`."""
-    map_to: Text | None = None
+    map_to: Spelling | None = None
     """One of the values."""
 
 

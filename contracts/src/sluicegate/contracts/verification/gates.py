@@ -13,7 +13,7 @@ from sluicegate.contracts.verification.facts import Facts
 
 SAFETY = (Signal.SUCCESS_RATE, Signal.P95_LATENCY, Signal.FALLBACK_RATE_MAX, Signal.CONTRACT_VIOLATIONS)
 """Signals that every candidate can be stopped by, whatever it is for."""
-_PAIRED = (Signal.DISAGREEMENT, Signal.SHAPLEY_VARIANCE)
+PAIRED = (Signal.DISAGREEMENT, Signal.SHAPLEY_VARIANCE)
 """Signals that need both arms to see the same request."""
 _HOUR = 3600
 
@@ -209,7 +209,7 @@ def _answerable(facts: Facts, stage: StageSpec, gate: Gate, path: str) -> Iterat
                 allowed="a workflow with spec.reward",
                 hint="add an evaluator and `reward: steps.<evaluator>.reward`",
             )
-    if gate.signal in _PAIRED and not mirrored:
+    if gate.signal in PAIRED and not mirrored:
         yield Problem(
             path=f"{path}.signal",
             message=f"in {stage.name.value} each request is seen by one arm, so answers cannot be compared",

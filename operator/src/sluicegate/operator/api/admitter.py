@@ -38,6 +38,8 @@ class RolloutAdmitter:
 
     async def _target(self, decision: Decision) -> AgentWorkflow | WorkflowRollout | None:
         target = decision.spec.target
+        if target.kind not in {"WorkflowRollout", "AgentWorkflow"}:
+            return None
         try:
             held = await self._store.get(Ref(target.kind, decision.metadata.namespace, target.name))
         except NotFound:

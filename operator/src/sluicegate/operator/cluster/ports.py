@@ -59,7 +59,14 @@ MUTATING_WEBHOOKS: Final = Api(
 
 def own(kind: str) -> Api:
     """One of our kinds."""
-    return Api(group=GROUP, version="v1alpha1", kind=kind, plural=KINDS[kind].plural)
+    named = KINDS[kind]
+    return Api(
+        group=GROUP,
+        version="v1alpha1",
+        kind=kind,
+        plural=named.plural,
+        namespaced=named.scope == "Namespaced",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ import structlog
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, SluicegateError
-from sluicegate.contracts.resources import KINDS
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.loop.queue import KeyedQueue, Limits
@@ -25,7 +24,6 @@ from sluicegate.rollout.rollouts import reconcile_rollout
 from sluicegate.rollout.workflows import reconcile_workflow
 
 log = structlog.get_logger(__name__)
-_KINDS = frozenset(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +125,7 @@ class Controller:
             version = await self._queue_all()
             self.synced.set()
             try:
-                async for change in self._store.watch(_KINDS, version):
+                async for change in self._store.watch(KINDS, version):
                     for key in keys_of(change.item):
                         self._queue.add(key)
             except Expired:
@@ -166,7 +164,9 @@ def _rollout(item: Json) -> Iterator[Ref]:
 
 def _target(item: Json) -> Iterator[Ref]:
     target = item["spec"]["target"]
-    yield Ref(target.get("kind", "WorkflowRollout"), item["metadata"]["namespace"], target["name"])
+    kind = target.get("kind", "WorkflowRollout")
+    if kind in KINDS:
+        yield Ref(kind, item["metadata"]["namespace"], target["name"])
 
 
 _KEYS: dict[str, Callable[[Json], Iterator[Ref]]] = {
@@ -175,6 +175,10 @@ _KEYS: dict[str, Callable[[Json], Iterator[Ref]]] = {
     "WorkflowRollout": _rollout,
     "Decision": _target,
 }
+
+
+KINDS = frozenset(_KEYS)
+"""What the loop follows."""
 
 
 def keys_of(item: Json) -> Iterator[Ref]:
