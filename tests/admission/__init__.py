@@ -1,0 +1,1 @@
+"""Who may write what: one table, asked of every layer."""
