@@ -11,6 +11,7 @@ LINEAGE_ACCOUNT: Final = "sluicegate-lineage"
 
 LEADER_LEASE: Final = "sluicegate-operator"
 WEBHOOK_SECRET: Final = "sluicegate-webhook"  # noqa: S105 - the name of a Secret
+WEBHOOK_SERVICE: Final = "sluicegate-webhook"
 WEBHOOKS: Final = "sluicegate"
 """Of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration."""
 

@@ -1,0 +1,68 @@
+"""What the API fills in for people: who wrote it. Pure; a JSON patch. The policies demand the same, so nothing here is trusted."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY
+from sluicegate.operator.ports import Json
+
+_ANNOTATIONS: Final = "/metadata/annotations"
+
+
+def author_patch(old: Json | None, new: Json, caller: str, *, attests: bool = False) -> Iterator[Json]:
+    """An AgentWorkflow: a new or changed spec is the caller's, unless the caller named somebody.
+
+    A name that stands there from before is only meant when the caller may attest. A spec that stays keeps its author,
+    also when the caller's manifest does not know of it.
+    """
+    named, before = _author(new), None if old is None else _author(old)
+    same = old is not None and old.get("spec") == new.get("spec")
+    if same:
+        wanted = before if named is None else named
+    else:
+        is_left = named is None or (named == before and not attests)
+        wanted = caller if is_left else named
+    if wanted is not None and wanted != named:
+        yield from _annotated(new, wanted)
+
+
+def is_left_over(old: Json | None, new: Json, caller: str) -> bool:
+    """Whether it matters if the caller may attest: a changed spec still bears another's name."""
+    named = _author(new)
+    return (
+        old is not None
+        and old.get("spec") != new.get("spec")
+        and named not in {None, caller}
+        and named == _author(old)
+    )
+
+
+def decision_patch(new: Json, caller: str) -> Iterator[Json]:
+    """A new Decision: the caller decides, and it belongs to its target."""
+    spec = new.get("spec")
+    if not isinstance(spec, dict):
+        return
+    if not spec.get("decidedBy"):
+        yield {"op": "add", "path": "/spec/decidedBy", "value": caller}
+    target = spec.get("target")
+    owners = new["metadata"].get("ownerReferences")
+    if not owners and isinstance(target, dict) and target.get("name") and target.get("uid"):
+        owner = {
+            "apiVersion": API_VERSION,
+            "kind": target.get("kind") or "WorkflowRollout",
+            "name": target["name"],
+            "uid": target["uid"],
+        }
+        yield {"op": "add", "path": "/metadata/ownerReferences", "value": [owner]}
+
+
+def _author(item: Json) -> str | None:
+    named = (item["metadata"].get("annotations") or {}).get(CHANGED_BY)
+    return named or None
+
+
+def _annotated(item: Json, value: str) -> Iterator[Json]:
+    if not item["metadata"].get("annotations"):
+        yield {"op": "add", "path": _ANNOTATIONS, "value": {CHANGED_BY: value}}
+    else:
+        yield {"op": "add", "path": f"{_ANNOTATIONS}/{CHANGED_BY.replace('/', '~1')}", "value": value}
