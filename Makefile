@@ -6,13 +6,16 @@ PY := $(VENV)/bin/python
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 
-.PHONY: help demo test lint format types layers unit controlplane bench clean setup setup-dev lock
+.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench clean setup setup-dev lock
 
 help:            ## what can be done here
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## ?/  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## ?/  make \1\t/' | expand -t 20
 
 demo: setup      ## a good candidate is promoted, a bad one is aborted, live in the terminal
 	@$(PY) -m sluicegate.console.main demo
+
+demo-k8s: controlplane ## the same on a real Kubernetes control plane, started and stopped here
+	@$(PY) -m examples.kubernetes.demo
 
 test: lint types layers controlplane unit  ## everything that CI runs
 

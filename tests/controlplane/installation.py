@@ -15,9 +15,7 @@ def install(plane: ControlPlane) -> None:
     # An existing cluster and a folder that was given have the Gateway API, or the tests that need it say so.
     with suppress(AttributeError, NoControlPlane):
         files.append(str(plane.binaries.path("gateway-api.yaml")))
-    for file in files:
-        plane.kubectl("apply", "--server-side", "-f", file)
     if files:
-        plane.kubectl(
-            "wait", "--for=condition=Established", "--all", "customresourcedefinitions", "--timeout=60s"
-        )
+        plane.kubectl("apply", "--server-side", *(f"--filename={file}" for file in files))
+        wait = ["--for=condition=Established", "--all", "customresourcedefinitions", "--timeout=60s"]
+        plane.kubectl("wait", *wait, seconds=70)

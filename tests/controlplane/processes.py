@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 LOG_LINES = 25
@@ -27,8 +28,9 @@ class Ended(Exception):  # noqa: N818 - it names what happened
 class Processes:
     """Stopped in the reverse order of their start."""
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, logs: Path, stop_seconds: float = STOP_SECONDS) -> None:
         self._logs = logs
+        self._patience = stop_seconds
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: Sequence[str | Path], environ: dict[str, str] | None = None) -> None:
@@ -65,20 +67,17 @@ class Processes:
     def stop(self, name: str) -> None:
         """Kindly, then not; returns when it and its group are gone."""
         process = self._running.pop(name)
-        _signal(process, signal.SIGTERM)
+        process.terminate()
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(self._patience)
         except subprocess.TimeoutExpired:
             pass
         finally:
-            _signal(process, signal.SIGKILL)
-            process.wait()
+            _kill(process)
 
     def kill(self, name: str) -> None:
         """At once, as a crash would."""
-        process = self._running.pop(name)
-        _signal(process, signal.SIGKILL)
-        process.wait()
+        _kill(self._running.pop(name))
 
     def stop_all(self) -> None:
         """Every one; the last started first."""
@@ -99,8 +98,9 @@ def until_ready(what: str, processes: Processes, is_ready: Callable[[], bool], s
         time.sleep(0.05)
 
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The process and what it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
