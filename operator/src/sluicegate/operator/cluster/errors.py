@@ -71,10 +71,13 @@ def _refused(status: Json, message: str, about: str) -> SluicegateError:  # noqa
 
 
 def _invalid(status: Json, message: str, about: str) -> SluicegateError:
-    """A JSON patch whose `test` failed, or whose path is gone, is an Invalid without details."""
+    """Two of them are Conflicts: a JSON patch that does not fit the object, and the uid of another object."""
     if message == _UNPROCESSABLE and not status.get("details"):
         return Conflict(f"{about}: the object is not as the patch expects it; read it again")
-    return Refused(_problems(status, message))
+    problems = _problems(status, message)
+    if any(problem.path == "metadata.uid" for problem in problems):
+        return Conflict(f"{about}: the object was deleted and made again meanwhile; read it again")
+    return Refused(problems)
 
 
 def _forbidden(status: Json, message: str, about: str) -> SluicegateError:  # noqa: ARG001

@@ -14,6 +14,7 @@ import aiohttp
 import orjson
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.dynamic import DynamicClient
 
 from sluicegate.contracts.errors import Conflict, NotFound, SluicegateError
@@ -217,5 +218,14 @@ def _client(access: Access) -> ApiClient:
                 path.write_text(text, "utf-8")
             configuration.cert_file, configuration.key_file = map(str, paths)
         client = ApiClient(configuration)
+        client.rest_client = _Rest(configuration)
         client.user_agent = "sluicegate"
         return client
+
+
+class _Rest(RESTClientObject):
+    def _create_pool_manager(self) -> aiohttp.ClientSession:
+        """aiohttp repeats a GET, PUT or DELETE by itself when a kept connection breaks: nobody would know that an answer was lost."""
+        session = super()._create_pool_manager()
+        session._retry_connection = False  # noqa: SLF001 - no public way
+        return session
