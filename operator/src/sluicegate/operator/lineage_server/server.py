@@ -12,8 +12,8 @@
 | GET /v1/fallbacks | people | filters of local mode's /lineage/fallbacks |
 | GET /v1/counts | people | what is stored, of all namespaces |
 
-People: the bearer token is reviewed by the API server; they need `get` on ``workflowruns.sluicegate.io`` in the
-namespace of the runs.
+People: the bearer token, of ``Authorization`` or (through the API server's proxy) ``Sluicegate-Authorization``, is reviewed
+by the API server; they need `get` on ``workflowruns.sluicegate.io`` in the namespace of the runs.
 """
 
 import asyncio
@@ -36,6 +36,8 @@ from sluicegate.operator.lineage_server.wire import Received
 from sluicegate.operator.loop.evidence import FoldedEvidence
 from sluicegate.operator.ports import Json
 
+PROXIED = "Sluicegate-Authorization"
+"""A token as in `Authorization`, of who comes through the API server's service proxy."""
 FULL_ID = 36
 """Characters of a run's whole id."""
 _RUN_FILTERS = frozenset(
@@ -178,7 +180,8 @@ async def _counts(request: web.Request) -> web.Response:
 
 
 def _token(request: web.Request) -> str | None:
-    return request.headers.get("Authorization")
+    """The API server, which passes requests of people on, keeps `Authorization` to itself."""
+    return request.headers.get("Authorization") or request.headers.get(PROXIED)
 
 
 def _segment(request: web.Request) -> str:
