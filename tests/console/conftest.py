@@ -1,7 +1,6 @@
 """What the tests of the command line share."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,18 +8,12 @@ import pytest
 from sluicegate.console import main
 from sluicegate.contracts.adapters import system
 from tests.console.apiserver import NOW, ApiServer
+from tests.console.kube import Room, govern
+from tests.console.said import Said
+from tests.controlplane.plane import ControlPlane
 from tests.support.golden import check
 
 GOLDEN = Path(__file__).parent / "golden"
-
-
-@dataclass(frozen=True)
-class Said:
-    """What one command line did."""
-
-    code: int
-    out: str
-    err: str
 
 
 Cli = Callable[..., Said]
@@ -67,3 +60,19 @@ def noon(monkeypatch: pytest.MonkeyPatch) -> None:
 def golden() -> Callable[[str, str], None]:
     """Compare with golden/<name>.txt."""
     return lambda name, found: check(GOLDEN / f"{name}.txt", found)
+
+
+@pytest.fixture(scope="session")
+def governed(installed: ControlPlane) -> ControlPlane:
+    """The control plane with the chart's roles and policies; the board and the team hold their roles."""
+    govern(installed)
+    return installed
+
+
+@pytest.fixture
+def room(governed: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Room:
+    """A fresh namespace of a real API server."""
+    monkeypatch.setenv("COLUMNS", "140")
+    for name in ("NAMESPACE", "CLUSTER", "STATE_DIR", "LINEAGE_URL", "LINEAGE_TOKEN", "DEBUG"):
+        monkeypatch.delenv(f"SLUICEGATE_{name}", raising=False)
+    return Room.fresh(governed)

@@ -71,7 +71,7 @@ def _by_file(files: str, wanted: str | None) -> Access:
     if merged.config is None:
         raise _refused("--kubeconfig", "is empty", files)
     held = merged.config.value
-    contexts = {one["name"]: one.get("context") or {} for one in held.get("contexts") or ()}
+    contexts = {one["name"]: one.get("context") or {} for one in map(_plain, held.get("contexts") or ())}
     name = wanted or held.get("current-context")
     if not name or name not in contexts:
         raise _no_context(wanted, name, sorted(contexts))
@@ -88,6 +88,11 @@ def _by_file(files: str, wanted: str | None) -> Access:
         )
     namespace = str(contexts[name].get("namespace") or "default")
     return _made(configuration, context=str(name), user=user, namespace=namespace)
+
+
+def _plain(node: Any) -> dict[str, Any]:
+    """The merger wraps what it read."""
+    return dict(getattr(node, "value", node))
 
 
 def _made(configuration: Any, *, context: str, user: str, namespace: str) -> Access:

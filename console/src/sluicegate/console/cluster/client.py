@@ -87,7 +87,7 @@ class ClusterClient(Client):
     def events(self, namespace: str | None, *, limit: int = 20, **about: str | None) -> list[Object]:
         """Events of our kinds, newest first. Who may not read events sees none, and is told once."""
         scope = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
-        path = f"/apis/events.k8s.io/v1{scope}/events"
+        path = f"/api/v1{scope}/events"
         try:
             found = [
                 happenings.told(event)

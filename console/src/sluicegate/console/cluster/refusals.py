@@ -3,8 +3,7 @@
 | the server says | here |
 |---|---|
 | a CRD's schema or rule, all causes at once | Refused, one Problem each: path, value, allowed |
-| a ValidatingAdmissionPolicy denies | Forbidden, with the policy's own sentence |
-| a webhook denies | Refused or Forbidden, as it says |
+| a ValidatingAdmissionPolicy or a webhook denies | Forbidden or Refused, as it says, with its own sentences |
 | 401 | Forbidden: log in again |
 | 404 of a whole kind | NotFound: install the chart |
 | 409 of fields that another manager owns | Conflict, with the manager and the fields |
@@ -37,6 +36,8 @@ _INVALID = re.compile(
 _SUPPORTED = re.compile(r"^supported values: (?P<allowed>.*)$", re.DOTALL)
 _IN_BODY = re.compile(r"^\S+ in body (?P<rest>.*)$", re.DOTALL)
 _PARTS = re.compile(r"; (got|allowed|hint): ?|; (got) ")
+_BETWEEN = re.compile(r"\n|; (?=(?:spec|metadata|status|kind|data)[^\s:;]*(?:\[[^\]]*\])?: )")
+"""Between two problems of one text."""
 _OWNED = re.compile(r'conflict with "(?P<manager>[^"]+)"')
 _NO_KIND = "the server could not find the requested resource"
 INSTALL = "the kinds of sluicegate.io are not installed in this cluster; install the chart, which brings them: see docs/guides/operate-on-kubernetes.md"
@@ -59,14 +60,8 @@ def error(status: int, body: Any, *, user: str = "", context: str = "") -> Sluic
             + "\nLeave these fields out of the file, or take them with --force-conflicts."
         )
     if status in {403, 422, 400} and (found := tuple(_problems(body, message))):
-        policy = any(POLICY.search(text) for text in _texts(body, message))
-        return (Forbidden if status == 403 or policy else Refused)(found)
+        return (Forbidden if status == 403 else Refused)(found)
     return status_error(status, body)
-
-
-def _texts(body: Mapping[str, Any], message: str) -> Iterator[str]:
-    yield message
-    yield from (str(cause.get("message") or "") for cause in _causes(body))
 
 
 def _causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -86,8 +81,8 @@ def _problems(body: Mapping[str, Any], message: str) -> Iterator[Problem]:
 
 
 def _told(text: str, path: str) -> Iterator[Problem]:
-    """A denial in one text: a problem per line, in the words of Problem.__str__ where it is in them."""
-    for line in filter(None, (line.strip() for line in text.splitlines())):
+    """A denial in one text: a problem per line or joined by `; `, in the words of Problem.__str__ where it is in them."""
+    for line in filter(None, (line.strip() for line in _BETWEEN.split(text))):
         where, colon, rest = line.partition(": ")
         is_path = bool(colon) and re.fullmatch(r"[A-Za-z][\w.\[\]/*-]*|\(document\)", where) is not None
         yield parted(where if is_path else path, rest if is_path else line)

@@ -37,33 +37,37 @@ class Watching:
     tell: Callable[[str], None]
     known: dict[tuple[str, str], Object] = field(default_factory=dict)
     version: str | None = None
+    waits: float = 0.0
 
     def run(self) -> Iterator[tuple[str, Object]]:
         """(ADDED | MODIFIED | DELETED, object): what exists first, then every change, also over a lost connection."""
         yield from self._listed()
-        waits = FIRST_SECONDS
         while True:
             try:
                 if self.version is None:
                     yield from self._listed()
                 for change in self._stream():
-                    waits = FIRST_SECONDS
+                    self.waits = 0.0
                     yield change
                 if self.silence is not None:
                     return
                 sleep(FIRST_SECONDS)
-            except Unavailable as error:
-                if waits == FIRST_SECONDS:
-                    self.tell(f"the connection was lost and is tried again: {str(error).splitlines()[0]}")
-                sleep(waits)
-                waits = min(waits * 2, LAST_SECONDS)
             except Conflict:
                 self.version = None  # 410: too long ago; what changed meanwhile is told by comparing
             except SluicegateError as error:
-                if type(error) is not SluicegateError:
-                    raise
-                sleep(waits)  # a 500 in the stream
-                waits = min(waits * 2, LAST_SECONDS)
+                self._pause(error)
+
+    def _pause(self, error: SluicegateError) -> None:
+        """Before the next try. A server that starts knows neither kinds nor roles for a while: only then a refusal is borne,
+        for some seconds.
+        """
+        transient = type(error) in {Unavailable, SluicegateError}
+        if not transient and not 0 < self.waits < LAST_SECONDS:
+            raise error
+        if not self.waits:
+            self.tell(f"the connection was lost and is tried again: {str(error).splitlines()[0]}")
+        self.waits = min(self.waits * 2 or FIRST_SECONDS, LAST_SECONDS)
+        sleep(self.waits)
 
     def _stream(self) -> Iterator[tuple[str, Object]]:
         for change, item in self.source.changes(
