@@ -269,3 +269,34 @@ async def test_a_delayed_key_is_handled_at_its_time_and_a_failed_one_comes_back(
     assert ("later", 5.0) in at
     assert told.retries >= 3
     assert [key for key, _ in at].count("bad") == told.retries + 1
+
+
+async def test_closing_lets_what_was_taken_end_and_takes_nothing_else() -> None:
+    keyed: KeyedQueue[str] = KeyedQueue(VirtualClock(), Told())
+    began, may_end, handled = asyncio.Event(), asyncio.Event(), []
+
+    async def handle(key: str) -> bool:
+        began.set()
+        await may_end.wait()
+        handled.append(key)
+        return True
+
+    serving = asyncio.ensure_future(keyed.serve(handle, workers=1))
+    keyed.add("one")
+    keyed.add("two")
+    await began.wait()
+    closing = asyncio.ensure_future(keyed.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    may_end.set()
+    await closing
+    await serving
+    assert handled == ["one"]
+
+
+async def test_closing_wakes_workers_that_wait() -> None:
+    keyed: KeyedQueue[str] = KeyedQueue(VirtualClock(), Told())
+    serving = asyncio.ensure_future(keyed.serve(lambda _: asyncio.sleep(0, result=True), workers=3))
+    await asyncio.sleep(0)
+    await keyed.close()
+    await serving

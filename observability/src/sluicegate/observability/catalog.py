@@ -156,6 +156,48 @@ INGEST_FAILURES: Final = Definition(
     "Steps of the ingester that failed and were repeated.",
 )
 
+LEADER: Final = Definition(
+    "sluicegate_operator_leader", Kind.GAUGE, (), "1 when this replica leads: only then does it look and write."
+)
+EPOCH: Final = Definition(
+    "sluicegate_operator_epoch", Kind.GAUGE, (), "Of the present leadership of this replica; 0 when it does not lead."
+)
+API_CALLS: Final = Definition(
+    "sluicegate_operator_api_seconds",
+    Kind.HISTOGRAM,
+    ("verb", "resource", "code"),
+    "Calls of the Kubernetes API, each attempt; code is 0 when nobody answered. Watches of the informer are not in it.",
+    FAST_SECONDS,
+)
+ADMISSIONS: Final = Definition(
+    "sluicegate_operator_admission_seconds",
+    Kind.HISTOGRAM,
+    ("path", "code"),
+    "Admission requests; code is 200 when allowed, 403 or 422 when denied, 4xx or 5xx when there was no decision.",
+    FAST_SECONDS,
+)
+EVENTS: Final = Definition(
+    "sluicegate_operator_events_total",
+    Kind.COUNTER,
+    ("outcome",),
+    "Events for people: Written, Dropped (too many), Failed.",
+)
+ROUTE_REPAIRS: Final = Definition(
+    "sluicegate_operator_route_repairs_total",
+    Kind.COUNTER,
+    ("namespace", "workflow", "field"),
+    "Changes of others to the rule of an HTTPRoute that were put right.",
+)
+CACHED: Final = Definition(
+    "sluicegate_operator_cached_objects", Kind.GAUGE, ("kind",), "Objects that this replica holds."
+)
+CERTIFICATE: Final = Definition(
+    "sluicegate_operator_certificate_expiry_timestamp_seconds",
+    Kind.GAUGE,
+    (),
+    "When the certificate that the webhook answers with stops being valid.",
+)
+
 GATEWAY: Final = (
     RUNS,
     RUN_DURATION,
@@ -177,7 +219,8 @@ CONTROL: Final = (
     QUEUE_RETRIES,
 )
 PROCESSES: Final = (WORKERS, WORKER_RESTARTS, INGEST_LAG, INGEST_FAILURES)
-EVERY: Final = (*GATEWAY, *CONTROL, *PROCESSES)
+CLUSTER: Final = (LEADER, EPOCH, API_CALLS, ADMISSIONS, EVENTS, ROUTE_REPAIRS, CACHED, CERTIFICATE)
+EVERY: Final = (*GATEWAY, *CONTROL, *PROCESSES, *CLUSTER)
 
 
 def reference() -> str:

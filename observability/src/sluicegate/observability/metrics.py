@@ -17,7 +17,7 @@ from sluicegate.contracts.stages import Outcome, State
 from sluicegate.observability import catalog
 from sluicegate.observability.catalog import Definition, Kind, reference
 
-__all__ = ["ControlMetrics", "GatewayMetrics", "ProcessMetrics", "reference"]
+__all__ = ["ClusterMetrics", "ControlMetrics", "GatewayMetrics", "ProcessMetrics", "reference"]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -258,6 +258,13 @@ class ControlMetrics:
                 if "workflow" in item.labels:
                     self._families[item.name].forget(namespace, workflow)
 
+    def forget_all(self) -> None:
+        """Remove every series of a workflow: another process tells of them now."""
+        with self._lock:
+            for item in catalog.CONTROL:
+                if "workflow" in item.labels and item is not catalog.OUTCOMES:
+                    self._families[item.name].forget()
+
     def _child(self, definition: Definition, *labels: str) -> Any:
         with self._lock:
             return self._families[definition.name].child(*labels)
@@ -286,6 +293,54 @@ class ProcessMetrics:
     def ingest_failed(self) -> None:
         """A step of the ingester failed and is repeated."""
         self._failures.inc()
+
+
+class ClusterMetrics:
+    """One replica of the operator of a cluster. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._lock = threading.Lock()
+        self._families = {item.name: _Family(item, registry) for item in catalog.CLUSTER}
+        self.leads(None)
+
+    def leads(self, epoch: int | None) -> None:
+        """This replica leads in `epoch`, or does not (any more)."""
+        self._child(catalog.LEADER).set(0 if epoch is None else 1)
+        self._child(catalog.EPOCH).set(epoch or 0)
+
+    def called(self, verb: str, resource: str, code: int, seconds: float) -> None:
+        """One attempt of a call of the Kubernetes API."""
+        self._child(catalog.API_CALLS, verb, resource, str(code)).observe(seconds)
+
+    def admitted(self, path: str, code: int, seconds: float) -> None:
+        """One admission request; path is one of those that are served."""
+        self._child(catalog.ADMISSIONS, path, str(code)).observe(seconds)
+
+    def event(self, outcome: str) -> None:
+        """What became of an Event."""
+        self._child(catalog.EVENTS, outcome).inc()
+
+    def repaired(self, namespace: str, workflow: str, field: str) -> None:
+        """A change of somebody else in a route was put right."""
+        self._child(catalog.ROUTE_REPAIRS, namespace, workflow, field).inc()
+
+    def cached(self, counts: Mapping[str, int]) -> None:
+        """Objects that are held, by kind."""
+        for kind, count in counts.items():
+            self._child(catalog.CACHED, kind).set(count)
+
+    def certificate(self, until: float) -> None:
+        """Seconds since the epoch of Unix at which the served certificate expires."""
+        self._child(catalog.CERTIFICATE).set(until)
+
+    def forget(self, namespace: str, workflow: str) -> None:
+        """Remove the series of a workflow that is gone."""
+        with self._lock:
+            self._families[catalog.ROUTE_REPAIRS.name].forget(namespace, workflow)
+
+    def _child(self, definition: Definition, *labels: str) -> Any:
+        with self._lock:
+            return self._families[definition.name].child(*labels)
 
 
 def _metric(definition: Definition, registry: CollectorRegistry) -> Any:

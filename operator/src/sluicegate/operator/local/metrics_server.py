@@ -12,7 +12,9 @@ from sluicegate.operator.ports import Json
 
 
 class MetricsServer:
-    """A small HTTP server of its own, so that a scrape never waits behind the API. ready: for /readyz."""
+    """A small HTTP server of its own, so that a scrape never waits behind the API. ready: for /readyz. ailing: for
+    /healthz, why a restart would help.
+    """
 
     def __init__(
         self,
@@ -21,15 +23,16 @@ class MetricsServer:
         port: int,
         *,
         ready: Callable[[], tuple[bool, Json]] | None = None,
+        ailing: Callable[[], list[str]] = list,
     ) -> None:
         self._registry, self._host, self.port = registry, host, port
-        self._ready = ready
+        self._ready, self._ailing = ready, ailing
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
         """Listen; `port` is then the real one. Unavailable when the port is taken."""
         app = web.Application()
-        app.add_routes([web.get("/metrics", self._metrics), web.get("/healthz", _healthz)])
+        app.add_routes([web.get("/metrics", self._metrics), web.get("/healthz", self._healthz)])
         if self._ready is not None:
             app.add_routes([web.get("/readyz", self._readyz)])
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
@@ -58,6 +61,7 @@ class MetricsServer:
         ready, document = self._ready() if self._ready is not None else (True, {})
         return web.json_response(document, status=200 if ready else 503)
 
-
-async def _healthz(_: web.Request) -> web.Response:
-    return web.Response(text="ok\n")
+    async def _healthz(self, _: web.Request) -> web.Response:
+        reasons = self._ailing()
+        text = "".join(f"{reason}\n" for reason in reasons) or "ok\n"
+        return web.Response(text=text, status=503 if reasons else 200)

@@ -1,4 +1,4 @@
-"""Metrics of the loop and of this process tree, in the terms of the loop."""
+"""Metrics of the loop, and of local mode's process tree, in the terms of the loop."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,20 +12,15 @@ from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, Pro
 from sluicegate.rollout.model import Ref
 
 
-class Telemetry:
-    """`ports.LoopMetrics`, and what the runner counts. Thread-safe."""
+class LoopTelemetry:
+    """`ports.LoopMetrics`. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._control, self._gateway = ControlMetrics(registry), GatewayMetrics(registry)
+        self._control = ControlMetrics(registry)
         self._running: set[str] = set()
         self._shown: dict[tuple[str, str], tuple[str, Stage | None, int]] = {}
         self.queued, self.waited = self._control.queued, self._control.waited
         self.retried, self.looked = self._control.retried, self._control.reconciled
-        self.processes = ProcessMetrics(registry)
-
-    def entry(self, entry: Mapping[str, Any]) -> None:
-        """An entry was stored."""
-        self._gateway.entry(entry)
 
     def rollout(
         self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
@@ -65,6 +60,31 @@ class Telemetry:
         if ref.kind == "AgentWorkflow":
             self._control.forget(ref.namespace, ref.name)
             self._shown.pop((ref.namespace, ref.name), None)
+
+    def forget_all(self) -> None:
+        """Another process runs the loop now, and tells where the rollouts stand."""
+        self._control.forget_all()
+        self._control.queued(0)
+        self._running.clear()
+        self._shown.clear()
+
+
+class Telemetry(LoopTelemetry):
+    """The loop, the runs that were taken in, and the processes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self._gateway = GatewayMetrics(registry)
+        self.processes = ProcessMetrics(registry)
+
+    def entry(self, entry: Mapping[str, Any]) -> None:
+        """An entry was stored."""
+        self._gateway.entry(entry)
+
+    def gone(self, ref: Ref) -> None:
+        """Drop what is labelled with the object."""
+        super().gone(ref)
+        if ref.kind == "AgentWorkflow":
             self._gateway.forget_workflow(ref.namespace, ref.name)
 
 

@@ -62,6 +62,14 @@ class Controller:
             group.create_task(self._resync())
             group.create_task(self._queue.serve(self.handle, workers=self._pace.workers))
 
+    def add(self, key: Ref) -> None:
+        """Look at it soon: something moved that is no object of ours."""
+        self._queue.add(key)
+
+    async def drain(self) -> None:
+        """Begin no other look; returns when those that began have ended. `run` goes on, and does nothing."""
+        await self._queue.close()
+
     async def handle(self, key: Ref) -> bool:
         """One look with its failures told; False: again, later."""
         started = self._clock.monotonic()

@@ -136,6 +136,8 @@ class KeyedQueue(Generic[K]):
         self._clock = clock
         self._metrics = metrics
         self._changed = asyncio.Event()
+        self._is_closed = False
+        self._ended = asyncio.Event()
 
     def add(self, key: K, *, after: float = 0.0) -> None:
         """Handle `key`, now or `after` seconds from now."""
@@ -148,13 +150,22 @@ class KeyedQueue(Generic[K]):
         self._queue.forget(key)
 
     async def serve(self, handle: Callable[[K], Awaitable[bool]], *, workers: int = 4) -> None:
-        """Handle keys until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                group.create_task(self._work(handle))
+        """Handle keys until cancelled or closed."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(handle))
+        finally:
+            self._ended.set()
+
+    async def close(self) -> None:
+        """Take no other key; returns when those that were taken are handled."""
+        self._is_closed = True
+        self._changed.set()
+        await self._ended.wait()
 
     async def _work(self, handle: Callable[[K], Awaitable[bool]]) -> None:
-        while True:
+        while not self._is_closed:
             taken = self._queue.take(self._clock.monotonic())
             if taken is None:
                 await self._wait()
@@ -177,6 +188,8 @@ class KeyedQueue(Generic[K]):
         now = self._clock.monotonic()
         at = self._queue.wake_at(now)
         self._changed.clear()
+        if self._is_closed:
+            return
         changed = asyncio.ensure_future(self._changed.wait())
         waits: list[asyncio.Future[object]] = [changed]  # type: ignore[list-item]
         if at is not None:
