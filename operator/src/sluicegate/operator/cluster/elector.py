@@ -91,6 +91,8 @@ class Elector:
         finally:
             task.cancel()
             await asyncio.wait({task}, timeout=work.stop_seconds)
+            if not task.done():  # then the Lease is not given back either: it runs out
+                self._state = replace(self._state, term=None, until=election.NEVER)
             work.told(None)
             log.info("leads_no_more", identity=self._me.identity, epoch=epoch, stopped=task.done())
         _require_stopped(task, epoch)

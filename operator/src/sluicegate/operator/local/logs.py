@@ -1,4 +1,4 @@
-"""Logs: JSON lines in a file, one per event, from structlog and from the standard library alike."""
+"""Logs: JSON lines, one per event, from structlog and from the standard library alike."""
 
 import logging
 import logging.handlers
@@ -24,13 +24,21 @@ def trim(path: Path) -> bool:
 
 def configure(path: Path) -> None:
     """Send everything of this process to `path`."""
+    _install(logging.handlers.RotatingFileHandler(path, maxBytes=SIZE, backupCount=3, encoding="utf-8"))
+
+
+def configure_stderr() -> None:
+    """Send everything of this process to its standard error."""
+    _install(logging.StreamHandler())
+
+
+def _install(handler: logging.Handler) -> None:
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    handler = logging.handlers.RotatingFileHandler(path, maxBytes=SIZE, backupCount=3, encoding="utf-8")
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
