@@ -72,7 +72,8 @@ def route(*rules: Json, **annotations: str) -> Json:
 def patched(item: Json, wish: Wanted) -> Json:
     operations = service_routes.patch(item, wish)
     assert not isinstance(operations, Trouble), operations
-    return jsonpatch.apply_patch(item, list(operations))
+    made: Json = jsonpatch.apply_patch(item, list(operations))
+    return made
 
 
 def shares(found: Json) -> dict[str, Fraction]:
@@ -296,12 +297,13 @@ def routes(draw: st.DrawFn) -> Json:
     refs = [ref("agent-v1", draw(WEIGHTS))]
     refs += [ref("agent-v2", draw(WEIGHTS))] if draw(st.booleans()) else []
     refs += [ref("stranger", draw(WEIGHTS))] if draw(st.booleans()) else []
-    filters = list(draw(OTHER_FILTERS))
+    filters: list[Json] = list(draw(OTHER_FILTERS))
     if draw(st.booleans()):
         mirror = {"backendRef": ref("agent-v2"), "percent": draw(st.integers(0, 100))}
         filters.insert(draw(st.integers(0, len(filters))), {"type": "RequestMirror", "requestMirror": mirror})
     ours = rule(*draw(st.permutations(refs)), matches=[{"path": {"value": "/"}}], timeouts={"request": "5s"})
-    if filters or draw(st.booleans()):
+    has_filters: bool = draw(st.booleans())
+    if filters or has_filters:
         ours["filters"] = filters
     others = [rule(ref("x", 3), ref("agent-v1"), name=name) for name in draw(st.sets(st.sampled_from("abc")))]
     place = draw(st.integers(0, len(others)))

@@ -52,21 +52,17 @@ CONTESTED = Trouble(
 
 
 def look(
-    stage: Stage, *decisions: Any, seconds: float = 30.0, trouble: Trouble | None = None, **status: Any
+    stage: Stage, *decisions: Action, seconds: float = 30.0, trouble: Trouble | None = None, **status: Any
 ) -> Plan[RolloutStatus]:
     """One look, `seconds` after the stage began, with everything programmed."""
     spec = service()
     item = in_stage(stage, spec, **status)
-    acts = tuple(
-        decision(*one, item, name=f"d{number}") if isinstance(one, tuple) else decision(one, item)
-        for number, one in enumerate(decisions)
-    )
     observed = RolloutObserved(
         rollout=item,
         workflow=workflow(spec, rollout="bot-1", stable_revision=STABLE.metadata.name),
         stable=STABLE,
         candidate=revision(spec, 2),
-        decisions=acts,
+        decisions=tuple(decision(action, item) for action in decisions),
         programmed=3,
         live_gateways=1,
         trouble=trouble,
@@ -218,7 +214,7 @@ def test_at_the_deadline_it_is_held_and_only_an_override_with_a_reason_goes_on()
     assert held.status.held
     assert "nobody promoted" in (held.status.hold_reason or "")
     assert said(held, "Stalled") == ("True", "Held")
-    again = {"held": True, "hold_reason": held.status.hold_reason}
+    again: dict[str, Any] = {"held": True, "hold_reason": held.status.hold_reason}
     assert look(Stage.CANARY, Action.PROMOTE, seconds=3601, **again).status.state is State.CANARY
     assert look(Stage.CANARY, Action.OVERRIDE, seconds=3601, **again).status.state is State.CONTROLLED
 

@@ -46,6 +46,7 @@ async def client(
     config = KubeConfig(kubeconfig=kubeconfig, request_seconds=seconds)
     async with connect(config, metrics or Counted()) as api:
         yield api
+    await asyncio.sleep(0.05)  # aiohttp ends TLS connections behind its back
 
 
 @asynccontextmanager
