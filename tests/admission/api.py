@@ -3,9 +3,11 @@
 import http.client
 import itertools
 import json
+import ssl
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from sluicegate.contracts.resources import KINDS
@@ -15,6 +17,7 @@ from tests.controlplane.plane import ControlPlane
 Json = dict[str, Any]
 _NUMBERS = itertools.count()
 _LABEL = "test-admission"
+GROUP_PATH = "/apis/sluicegate.io/v1alpha1"
 OTHERS = {"ConfigMap": "/api/v1/{}configmaps", "Lease": "/apis/coordination.k8s.io/v1/{}leases"}
 
 
@@ -74,20 +77,13 @@ class Api:
 
     def empty(self) -> None:
         """Remove the fresh namespaces with all that is in them; needs the policies gone."""
-        for namespace in self._request("GET", f"/api/v1/namespaces?labelSelector={_LABEL}").require()[
-            "items"
-        ]:
-            name = namespace["metadata"]["name"]
-            for item in replace(self, namespace=name).list("AgentWorkflow"):
-                path = f"{_path('AgentWorkflow', name)}/{item['metadata']['name']}"
+        for item in self._request("GET", f"{GROUP_PATH}/agentworkflows").require()["items"]:
+            metadata = item["metadata"]
+            if metadata["namespace"].startswith(_LABEL) and metadata.get("finalizers"):
                 free = {"metadata": {"finalizers": None}}
+                path = f"{_path('AgentWorkflow', metadata['namespace'])}/{metadata['name']}"
                 self._request("PATCH", path, free, kind="application/merge-patch+json")
-            self._request("DELETE", f"/api/v1/namespaces/{name}")
-
-    def list(self, kind: str) -> list[Json]:
-        """All of the namespace."""
-        items: list[Json] = self._request("GET", _path(kind, self.namespace)).require()["items"]
-        return items
+        self.plane.kubectl("delete", "namespaces", "-l", _LABEL, "--wait=false", seconds=120)
 
     def get(self, kind: str, name: str) -> Json:
         """As stored."""
@@ -127,7 +123,7 @@ class Api:
         kind: str = "application/json",
     ) -> Answer:
         host, _, port = self.plane.server.removeprefix("https://").partition(":")
-        connection = http.client.HTTPSConnection(host, int(port), timeout=30, context=self.plane.tls())
+        connection = http.client.HTTPSConnection(host, int(port), timeout=30, context=_tls(self.plane))
         with closing(connection):
             connection.putrequest(method, path)
             data = b"" if body is None else json.dumps(body).encode()
@@ -142,8 +138,13 @@ class Api:
             return Answer(response.status, json.loads(response.read()))
 
 
+@cache
+def _tls(plane: ControlPlane) -> ssl.SSLContext:
+    return plane.tls()
+
+
 def _path(kind: str, namespace: str) -> str:
     place = f"namespaces/{namespace}/"
     if kind in OTHERS:
         return OTHERS[kind].format(place)
-    return f"/apis/sluicegate.io/v1alpha1/{place}{KINDS[kind].plural}"
+    return f"{GROUP_PATH}/{place}{KINDS[kind].plural}"

@@ -47,7 +47,7 @@ def _binding(group: str, role: str) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def governed(installed: ControlPlane) -> Iterator[ControlPlane]:
     """Policies and roles; group `writers` may write everything, group `holders:VERB` holds the verb by the chart's role."""
     installation.install(installed)

@@ -23,6 +23,7 @@ class Entry:
     agent: str
     uri: str
     reason: str
+    acting_as: str = ""  # whom the user impersonates
 
 
 def read(path: Path, after: int = 0) -> list[Entry]:
@@ -55,5 +56,6 @@ def _entry(item: dict[str, Any]) -> Entry:
         stage=item["stage"],
         agent=item.get("userAgent", ""),
         uri=item["requestURI"],
+        acting_as=(item.get("impersonatedUser") or {}).get("username", ""),
         reason=(item.get("annotations") or {}).get("authorization.k8s.io/reason", ""),
     )
