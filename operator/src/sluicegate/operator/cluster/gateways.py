@@ -112,7 +112,7 @@ class Liveness:
         self._known: dict[tuple[str, str], _Known] = {}
 
     def seen(self, item: Json, now: float, *, deleted: bool) -> tuple[Acknowledged, ...]:
-        """What was and is said, when that differs, or when the gateway came back or left; else nothing."""
+        """What was and is said, when that differs; what is said alone of a gateway that came, came back or left."""
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         known = self._known.get(key)
         if deleted:
@@ -126,7 +126,9 @@ class Liveness:
         was_alive = now - known.moved < ALIVE_SECONDS
         before, moved = known.said, sign != known.sign
         known.said, known.sign, known.moved = said, sign, now if moved else known.moved
-        return (before, said) if before != said or (moved and not was_alive) else ()
+        if moved and not was_alive:
+            return (said,)
+        return (before, said) if before != said else ()
 
     def alive(self, namespace: str, now: float) -> tuple[tuple[str, Acknowledged], ...]:
         """Living gateways that serve the namespace, with their Leases' names."""

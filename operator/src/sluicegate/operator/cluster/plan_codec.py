@@ -127,6 +127,15 @@ def decode(found: Stored) -> RoutePlan:
     return plan
 
 
+def readable(item: Json) -> Stored | None:
+    """`stored`, when the plan in it can be decoded too."""
+    found = stored(item)
+    try:
+        return found if found is not None and decode(found) else None
+    except Unavailable:
+        return None
+
+
 def is_news(known: Stored | None, plan: RoutePlan) -> bool:
     """Whether writing `plan` says anything: an older version never does, the same one only with another lease."""
     if known is None or plan.version > known.version:

@@ -115,7 +115,7 @@ class ConfigMapPlans:
                 return None
             del self._plans[key]
             return key
-        found = plan_codec.stored(item)
+        found = plan_codec.readable(item)
         if found is None:
             return self._spoilt(key)
         if self._removed.get(key) == uid or (known is not None and known.stored.revision >= found.revision):
@@ -197,5 +197,4 @@ def _moves(told: tuple[Acknowledged, ...], key: WorkflowKey, known: _Known) -> b
         before.serves != after.serves
         or before.broken.get(key) != after.broken.get(key)
         or _served(before, key, known) != _served(after, key, known)
-        or before == after  # it came back
     )

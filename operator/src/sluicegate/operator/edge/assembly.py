@@ -1,6 +1,5 @@
 """The parts of a gateway pod, made and joined in one place."""
 
-import json
 import os
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -73,12 +72,9 @@ class Parts:
         return not reasons, document
 
     def listening(self, metrics_port: int) -> None:
-        """``gateway.json``; written whole or not at all."""
-        path = self.state.root / "gateway.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps({"pid": os.getpid(), "port": self.port, "metricsPort": metrics_port}))
-        draft.replace(path)
-        log.info("listening", host=self.config.host, port=self.port, metrics_port=metrics_port)
+        """Say where."""
+        host = self.config.host
+        log.info("listening", pid=os.getpid(), host=host, port=self.port, metrics_port=metrics_port)
 
 
 async def assemble(config: EdgeConfig, state: StateDir, stack: AsyncExitStack) -> tuple[Parts, MetricsServer]:

@@ -17,7 +17,7 @@ METRICS_PORT: Final = 9464
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeConfig:
-    """Port 0: any free one, written to ``DIR/gateway.json``. watch: namespaces; none: all.
+    """Port 0: any free one, logged as `listening`. watch: namespaces; none: all.
 
     namespace: where the gateway's Lease is. lineage_url None: runs stay in the spool.
     """

@@ -141,7 +141,14 @@ async def serve(
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     port = await _listen(runner, config, context)
-    log.info("listening", host=config.host, port=port, metrics_port=metrics.port, adopted=adopted)
+    log.info(
+        "listening",
+        pid=os.getpid(),
+        host=config.host,
+        port=port,
+        metrics_port=metrics.port,
+        adopted=adopted,
+    )
     jobs = [_expire(receiver), _keep(api, store, config.watch)]
     if context is not None and config.tls is not None:
         jobs.append(_renewed(context, config.tls))
