@@ -40,7 +40,11 @@ class ControllerConfig:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is not shared by all processes (`--kubeconfig`, `--context`, `--namespace`, `--watch`)."""
-    parser.add_argument("--identity", default=None, help="prefix of this replica's name; default: the host's")
+    parser.add_argument(
+        "--identity",
+        default=None,
+        help="of this replica, as the Lease names it; default: the host's name and a random part",
+    )
     parser.add_argument(
         "--lease-seconds", type=float, default=15.0, help="a silent leader is followed after this"
     )
@@ -68,9 +72,9 @@ def config_of(arguments: argparse.Namespace) -> ControllerConfig:
     problems = tuple(_problems(arguments))
     if problems:
         raise Refused(problems)
-    prefix = arguments.identity or os.environ.get("POD_NAME") or socket.gethostname().lower()
+    host = os.environ.get("POD_NAME") or socket.gethostname().lower()
     return ControllerConfig(
-        identity=f"{prefix}_{system.new_uid()[:8]}",
+        identity=arguments.identity or f"{host}-{system.new_uid()[:8]}",
         namespace=arguments.namespace,
         watch=tuple(sorted(set(arguments.watch or ()))),
         kubeconfig=arguments.kubeconfig,
