@@ -114,14 +114,14 @@ def _belonging(decision: Decision) -> Iterator[Problem]:
         yield Problem(
             path="metadata.ownerReferences",
             message="a Decision belongs to its target",
-            value=", ".join(others),
+            value=others[0],
             allowed=f"{target.kind} {target.name}",
         )
     if decision.metadata.finalizers:
         yield Problem(
             path="metadata.finalizers",
             message="a Decision has none",
-            value=", ".join(decision.metadata.finalizers),
+            value=decision.metadata.finalizers[0],
         )
 
 

@@ -1,0 +1,222 @@
+"""The chart as Helm renders it: what it says agrees with the code it starts and the kinds it guards."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.contracts.resources import KINDS
+from sluicegate.contracts.stages import Action
+from sluicegate.operator.cluster import names
+from sluicegate.rollout.permissions import VERBS, Verb
+from tests.charts import helm
+from tests.support.golden import ROOT
+
+EVERYTHING: dict[str, Any] = {
+    "monitoring": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
+    "networkPolicy": {"enabled": True},
+    "lineage": {"tlsSecret": "certificate"},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "everything": EVERYTHING,
+    "two namespaces": {"watchNamespaces": ["shop", "bank"]},
+    "gateways of their own": {"gateway": {"namespaces": ["shop", "bank"]}},
+    "only the operator": {
+        "operator": {"replicas": 1},
+        "gateway": {"enabled": False},
+        "lineage": {"enabled": False, "url": "https://lineage.example.com"},
+        "webhooks": {"enabled": False},
+        "policies": {"enabled": False},
+    },
+}
+
+
+def of_kind(kind: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {item["metadata"]["name"]: item for item in helm.render(values) if item["kind"] == kind}
+
+
+def pods(values: dict[str, Any] | None = None) -> dict[str, Any]:
+    found = [item for item in helm.render(values) if item["kind"] in {"Deployment", "StatefulSet"}]
+    return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in found}
+
+
+def test_helm_finds_no_fault() -> None:
+    assert helm.lint() == []
+
+
+def test_helm_finds_the_golden_kinds() -> None:
+    """crds/ of the chart is crds/ of the repository, and survives packaging."""
+    assert helm.crds() == {path.name: path.read_text() for path in (ROOT / "crds").glob("*.yaml")}
+
+
+def test_a_package_holds_the_kinds(tmp_path: Path) -> None:
+    import tarfile
+
+    with tarfile.open(helm.package(tmp_path)) as archive:
+        held = {name for name in archive.getnames() if name.startswith("sluicegate/crds/")}
+    assert held >= {f"sluicegate/crds/{path.name}" for path in (ROOT / "crds").glob("*.yaml")}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_object_is_one_and_labelled(variant: str) -> None:
+    found = helm.placed(helm.render(VARIANTS[variant]))
+    keys = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in found]
+    assert len(keys) == len(set(keys))
+    assert {item["metadata"]["labels"]["app.kubernetes.io/part-of"] for item in found} == {"sluicegate"}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_pods_are_restricted(variant: str) -> None:
+    """Pod Security Standards, profile restricted; besides, the root file system is read-only."""
+    for spec in pods(VARIANTS[variant]).values():
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert context["readOnlyRootFilesystem"] is True
+            assert "memory" in container["resources"]["limits"]
+            assert {"livenessProbe", "readinessProbe", "startupProbe"} <= container.keys()
+
+
+def test_names_are_those_of_the_code() -> None:
+    accounts = {names.OPERATOR_ACCOUNT, names.GATEWAY_ACCOUNT, names.LINEAGE_ACCOUNT}
+    assert of_kind("ServiceAccount").keys() == accounts
+    assert {spec["serviceAccountName"] for spec in pods().values()} == accounts
+    assert list(of_kind("ValidatingWebhookConfiguration")) == [names.WEBHOOKS]
+    assert list(of_kind("MutatingWebhookConfiguration")) == [names.WEBHOOKS]
+    home = of_kind("Role")["sluicegate-operator"]["rules"]
+    named = {name for rule in home for name in rule.get("resourceNames", ())}
+    assert named == {names.LEADER_LEASE, names.WEBHOOK_SECRET}
+    text = "".join(str(item) for item in of_kind("ValidatingAdmissionPolicy").values())
+    for word in (names.PLAN_LABEL, names.GATEWAY_LABEL, names.SERVES, names.plan_name("")):
+        assert word in text
+    assert f"'{names.SYSTEM_NAMESPACE}'" in text
+
+
+def test_the_policy_holds_the_verb_of_every_act() -> None:
+    variables = of_kind("ValidatingAdmissionPolicy")["sluicegate-decisions"]["spec"]["variables"]
+    (text,) = [item["expression"] for item in variables if item["name"] == "verb"]
+    table = re.search(r"\{(.*)\}", text, re.DOTALL)
+    assert table is not None
+    held = dict(re.findall(r"'(\w+)': '(\w+)'", table.group(1)))
+    assert held == {str(action): str(verb) for action, verb in VERBS.items()}
+    assert VERBS.keys() == set(Action)
+
+
+def test_every_verb_has_a_role() -> None:
+    """Each custom verb is given by one role of its own; only admin holds another's, the one that stops."""
+    standard = {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+    given: dict[str, set[str]] = {}
+    for name, role in of_kind("ClusterRole").items():
+        for rule in role["rules"]:
+            for verb in set(rule["verbs"]) - standard:
+                given.setdefault(verb, set()).add(name)
+    assert given.keys() == {str(verb) for verb in Verb}
+    assert {verb: len(roles) for verb, roles in given.items()} == dict.fromkeys(given, 1) | {"abort": 2}
+    assert "sluicegate-admin" in given["abort"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nothing_holds_a_right_to_everything(variant: str) -> None:
+    for role in (
+        *of_kind("ClusterRole", VARIANTS[variant]).values(),
+        *of_kind("Role", VARIANTS[variant]).values(),
+    ):
+        for rule in role["rules"]:
+            assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
+
+
+def test_a_watched_namespace_is_all_that_is_bound() -> None:
+    values = VARIANTS["two namespaces"]
+    everywhere = {item["roleRef"]["name"] for item in of_kind("ClusterRoleBinding", values).values()}
+    assert everywhere == {"sluicegate-operator-cluster", "sluicegate-lineage"}
+    bound = {
+        item["metadata"]["namespace"]
+        for item in helm.render(values)
+        if item["kind"] == "RoleBinding" and item["roleRef"]["kind"] == "ClusterRole"
+    }
+    assert bound == {"shop", "bank"}
+
+
+def test_webhooks_fail_closed_and_never_stand_in_their_own_way() -> None:
+    (validating,) = of_kind("ValidatingWebhookConfiguration").values()
+    (mutating,) = of_kind("MutatingWebhookConfiguration").values()
+    paths = {item["clientConfig"]["service"]["path"] for item in validating["webhooks"]}
+    assert paths == {f"/validate/{plural}" for plural in helm.defaults()["webhooks"]["kinds"]}
+    assert paths <= {f"/validate/{kind.plural}" for kind in KINDS.values() if kind.applied_by_people}
+    assert {item["clientConfig"]["service"]["path"] for item in mutating["webhooks"]} == {
+        "/mutate/agentworkflows",
+        "/mutate/decisions",
+    }
+    for hook, policy in [
+        *((item, "Fail") for item in validating["webhooks"]),
+        *((item, "Ignore") for item in mutating["webhooks"]),
+    ]:
+        assert hook["failurePolicy"] == policy
+        assert hook["timeoutSeconds"] == 5
+        assert hook["sideEffects"] == "None"
+        assert "caBundle" not in hook["clientConfig"]
+        (outside,) = hook["namespaceSelector"]["matchExpressions"]
+        assert outside["operator"] == "NotIn"
+        assert set(outside["values"]) == {"kube-system", names.SYSTEM_NAMESPACE}
+        assert names.account(names.OPERATOR_ACCOUNT) in hook["matchConditions"][0]["expression"]
+
+
+def test_policies_fail_closed() -> None:
+    policies, bindings = of_kind("ValidatingAdmissionPolicy"), of_kind("ValidatingAdmissionPolicyBinding")
+    assert policies.keys() == bindings.keys()
+    assert {item["spec"]["failurePolicy"] for item in policies.values()} == {"Fail"}
+    assert [item["spec"]["validationActions"] for item in bindings.values()] == [["Deny"]] * len(bindings)
+
+
+def test_every_gateway_may_send_its_runs() -> None:
+    (lineage,) = [
+        spec for name, spec in pods(VARIANTS["gateways of their own"]).items() if name.endswith("lineage")
+    ]
+    arguments = lineage["containers"][0]["args"]
+    for namespace in ("shop", "bank"):
+        who = names.account(names.GATEWAY_ACCOUNT, namespace)
+        assert f"--gateway-account={who}" in arguments
+
+
+WRONG: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "a number as text, a name twice, a misspelt key": (
+        {"gateway": {"replicas": "2", "namespaces": ["a", "a"]}, "imgae": {}},
+        ("/gateway/replicas", "/gateway/namespaces", "imgae"),
+    ),
+    "a namespace that cannot be one": ({"watchNamespaces": ["Shop"]}, ("/watchNamespaces/0",)),
+    "no replica": ({"operator": {"replicas": 0}}, ("/operator/replicas",)),
+    "a digest that is none": ({"image": {"digest": "latest"}}, ("/image/digest",)),
+    "a gateway that nobody looks after": (
+        {"watchNamespaces": ["a"], "gateway": {"namespaces": ["b"]}},
+        ("gateway.namespaces[0]: nobody looks after it; got b; allowed: a",),
+    ),
+    "no lineage at all": ({"lineage": {"enabled": False}}, ("lineage.url",)),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_wrong_values_are_refused_with_their_paths(sentence: str) -> None:
+    values, wanted = WRONG[sentence]
+    with pytest.raises(helm.WrongValues) as caught:
+        helm.render(values)
+    for text in wanted:
+        assert text in str(caught.value)
+
+
+def test_the_schema_knows_every_value() -> None:
+    """A default that the schema does not name would be refused; one that it names is documented in values.yaml."""
+    schema = (helm.CHART / "values.schema.json").read_text()
+    for key, value in helm.defaults().items():
+        assert f'"{key}"' in schema
+        for inner in value if isinstance(value, dict) else ():
+            assert f'"{inner}"' in schema
+
+
+def test_notes_tell_how_kinds_are_upgraded() -> None:
+    assert "kubectl apply --server-side -f crds/" in helm.notes()
+    assert "anybody" in helm.notes(VARIANTS["only the operator"])
