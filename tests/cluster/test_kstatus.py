@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from lupa import lua51
+from lupa import lua51  # type: ignore[import-untyped]
 
 from tests.cluster.situations import WORLDS, Situation, situation
 from tests.controlplane import binaries

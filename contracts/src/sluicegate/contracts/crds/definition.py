@@ -12,6 +12,10 @@ from sluicegate.contracts.resources.base import GROUP
 
 CATEGORY = "sluicegate"
 VERSION = "v1alpha1"
+LOOKED_AT = frozenset({"AgentWorkflow", "WorkflowRollout"})
+"""Kinds whose status the control loop writes."""
+UNSEEN = {"observedGeneration": -1}
+"""Status before the first look: without it kstatus takes an object that nobody has looked at for finished."""
 
 
 def definitions() -> Iterator[Schema]:
@@ -31,6 +35,8 @@ def definition(kind: Kind) -> Schema:
     }
     if "status" in schema["properties"]:
         version["subresources"] = {"status": {}}
+    if kind.name in LOOKED_AT:
+        schema["properties"]["status"]["default"] = dict(UNSEEN)
     if kind.name in SELECTABLE:
         version["selectableFields"] = [{"jsonPath": path} for path in SELECTABLE[kind.name]]
     names = {
