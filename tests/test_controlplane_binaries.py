@@ -9,6 +9,7 @@ import pytest
 
 from tests.controlplane import binaries
 from tests.controlplane.binaries import BUILT, NEEDED, Binaries, Existing, NoControlPlane
+from tests.operator.up import until
 
 BUILD_SH = Path(binaries.__file__).with_name("build.sh")
 
@@ -163,9 +164,7 @@ def test_of_two_at_once_one_builds_and_the_other_waits(
     assert started.wait(30)
     second = threading.Thread(target=binaries.cached, args=(folder, build), name="second")
     second.start()
-    told = ""
-    while "another process builds it; waiting" not in told:
-        told += capsys.readouterr().err
+    until("the second says that it waits", lambda: "another process builds it" in capsys.readouterr().err)
     assert not folder.exists()
     go_on.set()
     first.join(30)
