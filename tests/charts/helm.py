@@ -1,6 +1,8 @@
 """Helm's own engine on the project's chart. The only module that knows helm_python."""
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +75,15 @@ def _is_placed(item: Manifest) -> bool:
 
 
 def _rendered(values: Mapping[str, Any] | None, namespace: str) -> dict[str, str]:
+    return _of(json.dumps(values or {}), namespace)
+
+
+@cache
+def _of(values: str, namespace: str) -> dict[str, str]:
     with helm_python.Chart.load(CHART) as chart:
+        given = json.loads(values)
         try:
-            chart.validate_schema(dict(values or {}))
-            return chart.render(dict(values or {}), name="sluicegate", namespace=namespace)
+            chart.validate_schema(given)
+            return chart.render(given, name="sluicegate", namespace=namespace)
         except (helm_python.HelmValuesError, helm_python.HelmRenderError) as error:
             raise WrongValues(str(error)) from error

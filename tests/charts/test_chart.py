@@ -8,7 +8,10 @@ import pytest
 
 from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.stages import Action
+from sluicegate.operator.__main__ import parser
 from sluicegate.operator.cluster import names
+from sluicegate.operator.cluster.admitter import COLLECTORS
+from sluicegate.operator.cluster.assembly_checks import rights
 from sluicegate.rollout.permissions import VERBS, Verb
 from tests.charts import helm
 from tests.support.golden import ROOT
@@ -16,7 +19,7 @@ from tests.support.golden import ROOT
 EVERYTHING: dict[str, Any] = {
     "monitoring": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
     "networkPolicy": {"enabled": True},
-    "lineage": {"tlsSecret": "certificate"},
+    "lineage": {"tlsSecret": "certificate", "caConfigMap": "authority"},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it comes": {},
@@ -195,6 +198,10 @@ WRONG: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"watchNamespaces": ["a"], "gateway": {"namespaces": ["b"]}},
         ("gateway.namespaces[0]: nobody looks after it; got b; allowed: a",),
     ),
+    "two things that do not fit": (
+        {"watchNamespaces": ["a"], "gateway": {"namespaces": ["b"]}, "lineage": {"enabled": False}},
+        ("gateway.namespaces[0]", "lineage.url"),
+    ),
     "no lineage at all": ({"lineage": {"enabled": False}}, ("lineage.url",)),
 }
 
@@ -220,3 +227,69 @@ def test_the_schema_knows_every_value() -> None:
 def test_notes_tell_how_kinds_are_upgraded() -> None:
     assert "kubectl apply --server-side -f crds/" in helm.notes()
     assert "anybody" in helm.notes(VARIANTS["only the operator"])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_commands_are_understood(variant: str) -> None:
+    """Every container's arguments are parsed by the program itself."""
+    for spec in pods(VARIANTS[variant]).values():
+        for container in spec["containers"]:
+            assert container["command"] == ["python", "-m", "sluicegate.operator"]
+            parser().parse_args(container["args"])
+
+
+def test_the_service_is_the_one_of_the_certificate() -> None:
+    (hook, *_) = of_kind("ValidatingWebhookConfiguration")[names.WEBHOOKS]["webhooks"]
+    assert hook["clientConfig"]["service"]["name"] == names.WEBHOOK_SERVICE
+    assert of_kind("Service")[names.WEBHOOK_SERVICE]["spec"]["ports"][0]["port"] == 443
+
+
+def granted(rules: list[dict[str, Any]]) -> set[tuple[str, str, str, str]]:
+    """(group, resource, name, verb) of RBAC rules."""
+    return {
+        (group, resource, name, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+        for verb in rule["verbs"]
+    }
+
+
+BESIDES = {
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "list"),  # kinds that come later: Gateway API
+    ("apiextensions.k8s.io", "customresourcedefinitions", "", "watch"),
+    ("events.k8s.io", "events", "", "get"),  # when an event was written already
+    ("", "services", "", "get"),  # runtime Service: is the backend there
+    ("discovery.k8s.io", "endpointslices", "", "list"),
+    ("gateway.networking.k8s.io", "gateways", "", "get"),
+    ("gateway.networking.k8s.io", "gatewayclasses", "", "get"),
+    *(
+        ("gateway.networking.k8s.io", "httproutes", "", verb)
+        for verb in ("get", "list", "watch", "create", "patch")
+    ),
+}
+"""Rights that the operator does not insist on when it starts."""
+
+
+def test_the_operator_holds_what_it_asks_for_and_no_more() -> None:
+    roles = of_kind("ClusterRole")
+    rules = [
+        *roles["sluicegate-operator"]["rules"],
+        *roles["sluicegate-operator-cluster"]["rules"],
+        *of_kind("Role")["sluicegate-operator"]["rules"],
+    ]
+    asked = {
+        (
+            right.api.group,
+            f"{right.api.plural}/{right.subresource}" if right.subresource else right.api.plural,
+            right.name,
+            right.verb,
+        )
+        for right in rights(names.SYSTEM_NAMESPACE, ())
+    }
+    assert granted(rules) == asked | BESIDES
+
+
+def test_collectors_are_those_of_the_webhook() -> None:
+    assert set(helm.defaults()["policies"]["collectors"]) == COLLECTORS

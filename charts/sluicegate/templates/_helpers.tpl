@@ -102,6 +102,8 @@ env:
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- name: POD_UID
+  valueFrom: {fieldRef: {fieldPath: metadata.uid}}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
@@ -136,6 +138,14 @@ startupProbe:
 {{- else -}}
 {{ ternary "https" "http" (not (empty .Values.lineage.tlsSecret)) }}://sluicegate-lineage.{{ .Release.Namespace }}.svc:8090
 {{- end -}}
+{{- end }}
+
+{{/* A volume with the lineage process's authority, for those who call it. */}}
+{{- define "sluicegate.lineageCa" -}}
+{{- with .Values.lineage.caConfigMap }}
+- name: lineage-ca
+  configMap: {name: {{ . }}}
+{{- end }}
 {{- end }}
 
 {{/* Namespaces that have gateways of their own, or the release's: JSON. */}}
