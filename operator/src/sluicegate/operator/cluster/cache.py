@@ -197,7 +197,8 @@ class Cache:
         moved.set()
 
     def _packed(self, item: Mapping[str, Any]) -> bytes:
-        return self._pack.compress(orjson.dumps(_kept(item)))
+        """A copy of its own: the compressor's buffer is as large as the input was, and shrinking it leaves holes."""
+        return bytes(memoryview(self._pack.compress(orjson.dumps(_kept(item)))))
 
     def _item(self, body: bytes) -> Json:
         item: Json = orjson.loads(self._unpack.decompress(body))
