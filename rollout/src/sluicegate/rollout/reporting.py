@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Outcome, State, Verdict
-from sluicegate.rollout import conditions, table, transitions, verdicts
+from sluicegate.rollout import conditions, summaries, table, transitions, verdicts
 from sluicegate.rollout.conditions import Wanted, is_true
 from sluicegate.rollout.looks import Requirements, Survey
 from sluicegate.rollout.model import Delete, Ref, RolloutObserved
@@ -18,16 +18,18 @@ MOST_DECISIONS: Final = 50
 
 _NOTHING: Final = Fraction(numerator=0, denominator=1)
 _EVERYTHING: Final = Fraction(numerator=1, denominator=1)
-_NUMBERS: Final[dict[str, object]] = {
+NUMBERS: Final[dict[str, object]] = {
     "gates": (),
     "samples": 0,
     "needed": None,
     "evidence_digest": None,
+    "summary": None,
     "estimated_seconds_to_decision": None,
     "next_evaluation_at": None,
     "numbers_at": None,
     "conditions": (),
 }
+"""What moves while nothing happens, and what it is without it."""
 
 Phase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
 
@@ -89,7 +91,7 @@ def with_report(
     )
     wanted = tuple(_conditions(observed, status, seen, needs))
     settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
-    return status.model_copy(update={"conditions": settled})
+    return status.model_copy(update={"conditions": settled, "summary": summaries.of_rollout(status)})
 
 
 def _phase(status: RolloutStatus) -> Phase:
@@ -202,7 +204,7 @@ def settle(rollout: WorkflowRollout, status: RolloutStatus, now: datetime) -> Ro
 
 def _outline(status: RolloutStatus) -> tuple[object, ...]:
     verdict_of = tuple((gate.name, gate.component, gate.verdict, gate.reason) for gate in status.gates)
-    return status.model_copy(update=_NUMBERS), conditions.outline(status.conditions), verdict_of
+    return status.model_copy(update=NUMBERS), conditions.outline(status.conditions), verdict_of
 
 
 def _numbers(status: RolloutStatus) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.base import Condition, Fraction
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
-from sluicegate.rollout import conditions
+from sluicegate.rollout import conditions, revisions, summaries
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
 from sluicegate.rollout.model import WorkflowObserved
 from sluicegate.rollout.revisions import CHANGED_BY
@@ -50,12 +50,21 @@ def with_report(
             "observed_generation": generation,
             "phase": _phase(settled, progress),
             "stage": _stage(progress) if status.rollout is not None else STABLE,
+            "stable_version": _stable_version(observed, status),
+            "progress": None
+            if status.rollout is None
+            else summaries.of_workflow(step.running, status.progress),
             "traffic": _NOTHING if progress is None else progress.share,
             "message": _message(settled),
             "changed_by": _changed_by(observed.workflow, status),
             "conditions": settled,
         }
     )
+
+
+def _stable_version(observed: WorkflowObserved, status: WorkflowStatus) -> str | None:
+    stable = revisions.named(observed.revisions, status.stable_revision)
+    return status.stable_version if stable is None else stable.spec.version
 
 
 def _changed_by(workflow: AgentWorkflow, status: WorkflowStatus) -> str | None:

@@ -30,17 +30,23 @@ def _wide(name: str, path: str, type: str = "string", description: str = "") -> 
 
 _AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 _READY: Final = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
+_READY_WIDE: Final = _wide("Ready", '.status.conditions[?(@.type=="Ready")].status')
 _REASON: Final = _wide("Reason", '.status.conditions[?(@.type=="Ready")].reason')
 
 COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "AgentWorkflow": (
         Column("Phase", ".status.phase"),
         Column("Stage", ".status.stage"),
-        Column("Candidate", ".status.candidateRevision"),
+        Column("Candidate", ".status.progress.candidate"),
+        Column("Traffic", ".status.progress.traffic"),
+        Column("Gate", ".status.progress.gate"),
         _READY,
         _AGE,
-        _wide("Stable", ".status.stableRevision"),
+        _wide("Stable", ".status.stableVersion"),
         _REASON,
+        _wide("Samples", ".status.progress.samples"),
+        _wide("Next", ".status.progress.nextEvaluationAt"),
+        _wide("Attempt", ".status.progress.attempt", "integer"),
     ),
     "WorkflowRevision": (
         Column("Workflow", ".spec.workflow"),
@@ -56,11 +62,15 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column("Phase", ".status.phase"),
         Column("Stage", ".status.state"),
         Column("Candidate", ".spec.candidate.version"),
+        Column("Traffic", ".status.summary.traffic"),
+        Column("Gate", ".status.summary.gate"),
         Column("Outcome", ".status.outcome"),
-        _READY,
         _AGE,
         _wide("Stable", ".spec.stable.version"),
+        _READY_WIDE,
         _REASON,
+        _wide("Samples", ".status.summary.samples"),
+        _wide("Next", ".status.nextEvaluationAt"),
         _wide("Attempt", ".status.attempt", "integer"),
     ),
     "Decision": (

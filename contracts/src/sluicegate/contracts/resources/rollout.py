@@ -178,6 +178,17 @@ class DecisionRecord(Model):
     """Of a review: `<run id>/<component>`."""
 
 
+class Summary(Model):
+    """What lists show, as text."""
+
+    traffic: str | None = None
+    """`5 % mirrored`, of which users see nothing, or `20 %` that the candidate answers."""
+    gate: str | None = None
+    """The worst verdict and how many gates passed: `Wait 3/5`; of a failure which it is: `Fail success`."""
+    samples: str | None = None
+    """Units there are and units needed: `412/1000`."""
+
+
 class RolloutStatus(Model):
     """All that must survive a restart; written only when something changed."""
 
@@ -233,6 +244,8 @@ class RolloutStatus(Model):
     """Above this a run counted as slow before Full; Full keeps it."""
     gates: tuple[GateStatus, ...] = ()
     """As they stand."""
+    summary: Summary | None = None
+    """The same in short, for lists."""
     numbers_at: datetime | None = None
     """When the numbers of the gates were last written."""
     evidence_digest: str | None = None

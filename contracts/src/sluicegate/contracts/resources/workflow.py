@@ -68,6 +68,7 @@ __all__ = [
     "MirrorStub",
     "OnFailure",
     "Phase",
+    "Progress",
     "PromptRef",
     "Protocol",
     "RetrainingTrigger",
@@ -270,6 +271,25 @@ class WorkflowSpec(Model):
     """Why this version; shown in the history."""
 
 
+class Progress(Model):
+    """Where the rollout stands, for lists; its own status says it in full."""
+
+    candidate: str
+    """Version on its way."""
+    traffic: str | None = None
+    """`5 % mirrored`, of which users see nothing, or `20 %` that the candidate answers."""
+    gate: str | None = None
+    """The worst verdict and how many gates passed: `Wait 3/5`; of a failure which it is: `Fail success`."""
+    samples: str | None = None
+    """Units there are and units needed: `412/1000`; at most a minute old."""
+    attempt: int = 1
+    """Of the rollout."""
+    next_evaluation_at: datetime | None = None
+    """When the gates are looked at next, as of `numbersAt`."""
+    numbers_at: datetime | None = None
+    """When `samples` was true."""
+
+
 class WorkflowStatus(Model):
     """What is true of the workflow now."""
 
@@ -281,6 +301,8 @@ class WorkflowStatus(Model):
     """One word for lists; the truth is in the conditions."""
     stable_revision: str | None = None
     """The revision that users get."""
+    stable_version: str | None = None
+    """Its version."""
     candidate_revision: str | None = None
     """The revision on its way."""
     rollout: str | None = None
@@ -289,6 +311,8 @@ class WorkflowStatus(Model):
     """Stage or state of the rollout; `Stable` when none runs."""
     traffic: Fraction | None = None
     """Share of the rollout's present stage."""
+    progress: Progress | None = None
+    """Of the rollout that runs; absent when none does."""
     plan_version: int = 0
     """Of the routing plan."""
     latched_digests: tuple[str, ...] = ()
