@@ -420,6 +420,43 @@ async def test_a_patch_whose_answer_was_lost_is_a_conflict_to_look_at_again(
         await shaky.patch(CONFIG_MAPS, PLACE, made["metadata"]["name"], operations, manager="tests")
 
 
+class Closing:
+    """A fence that closes after so many questions."""
+
+    def __init__(self, open_for: int) -> None:
+        self.left = open_for
+
+    def epoch(self) -> int:
+        if self.left == 0:
+            raise Unavailable("not the leader any more")
+        self.left -= 1
+        return 1
+
+
+async def test_no_write_is_tried_again_behind_a_closed_fence(
+    shaky: DynamicApi, proxy: FaultProxy, counted: Counted
+) -> None:
+    proxy.plan(Rule(faults.broken(), when=faults.first(2)))
+    with pytest.raises(Unavailable, match="not the leader"):
+        await shaky.guarded(Closing(2)).apply(CONFIG_MAPS, config_map(), manager="tests")
+    assert codes(counted) == [500, 500]
+
+
+async def test_reads_and_reviews_pass_a_closed_fence(api: DynamicApi) -> None:
+    guarded = api.guarded(Closing(0))
+    await guarded.list(CONFIG_MAPS, PLACE)
+    await guarded.review(REVIEWS, {"spec": {"resourceAttributes": {"resource": "pods", "verb": "get"}}})
+    for write in (
+        guarded.create(CONFIG_MAPS, config_map(), manager="tests"),
+        guarded.replace(CONFIG_MAPS, config_map(), manager="tests"),
+        guarded.apply(CONFIG_MAPS, config_map(), manager="tests"),
+        guarded.patch(CONFIG_MAPS, PLACE, "any", [], manager="tests"),
+        guarded.delete(CONFIG_MAPS, PLACE, "any"),
+    ):
+        with pytest.raises(Unavailable, match="not the leader"):
+            await write
+
+
 # Watches
 
 

@@ -17,7 +17,10 @@ from sluicegate.rollout.model import FINALIZER, Ref
 from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster.kubes import Counted, Open, cleared, client, eventually, fed
 from tests.operator.samples import component, owned, workflow
-from tests.operator.store_contract import HISTORY, StoreContract, at, reported, spec_of
+from tests.operator.store_contract import HISTORY, StoreContract, at, generation_in, reported, spec_of
+from tests.support import faults
+from tests.support.fault_proxy import FaultProxy
+from tests.support.faults import Rule
 
 pytestmark = pytest.mark.cluster
 ECHO = Ref("AgentWorkflow", "default", "echo")
@@ -85,6 +88,32 @@ async def test_own_writes_are_read_at_once_whatever_the_watch_does(unfed: Kubern
     await unfed.delete(ECHO)
     with pytest.raises(NotFound):
         await unfed.get(ECHO)
+
+
+async def test_writes_whose_answers_are_lost_are_done_once(
+    plane_: ControlPlane, api: DynamicApi, fence: Open, cache: Cache
+) -> None:
+    plane_.kubectl("create", "serviceaccount", "shaky", "-n", "shop", check=False)
+    plane_.allow("account:shop:shaky", "cluster-admin")
+    with FaultProxy(plane_) as proxy:
+        async with client(proxy.account_kubeconfig("shop", "shaky")) as shaky:
+            store = KubernetesStore(shaky, cache, fence)
+            proxy.plan(
+                *(Rule(faults.lost, verb=verb, when=faults.nth(1)) for verb in ("create", "patch", "delete"))
+            )
+            made = await store.create(workflow())
+            told = await store.update_status(reported(made, 1))
+            proxy.plan(*(Rule(faults.lost, verb=verb, when=faults.nth(1)) for verb in ("patch", "delete")))
+            await store.finalizer(ECHO, made["metadata"]["uid"], FINALIZER, present=True)
+            held = await api.get(own("AgentWorkflow"), "default", "echo")
+            assert held["metadata"]["finalizers"] == [FINALIZER]
+            assert generation_in(await store.get(ECHO)) == generation_in(told) == 1
+            await store.delete(ECHO)
+            assert (await store.get(ECHO))["metadata"]["deletionTimestamp"]
+            await store.finalizer(ECHO, made["metadata"]["uid"], FINALIZER, present=False)
+    for read in (store.get(ECHO), api.get(own("AgentWorkflow"), "default", "echo")):
+        with pytest.raises(NotFound):
+            await read
 
 
 async def test_each_concern_has_its_field_manager(unfed: KubernetesStore, api: DynamicApi) -> None:

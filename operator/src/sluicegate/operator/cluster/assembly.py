@@ -76,17 +76,25 @@ async def assemble(config: ControllerConfig, stack: AsyncExitStack) -> Parts:
     telemetry, access = ClusterTelemetry(registry), access_of(kube)
     api = await stack.enter_async_context(connect(kube, telemetry))
     elector = Elector(api, _candidate(config))
+    leads = api.guarded(elector)
     plans = ConfigMapPlans(
-        api, elector, clock, lambda namespace, name: cache.uid(Ref("AgentWorkflow", namespace, name))
+        leads, elector, clock, lambda namespace, name: cache.uid(Ref("AgentWorkflow", namespace, name))
     )
-    routes = RoutedPlans(plans, api, elector, clock, metrics=telemetry, told=lambda *key: leading.moved(*key))  # noqa: PLW0108 - made below
+    routes = RoutedPlans(
+        plans,
+        leads,
+        elector,
+        clock,
+        metrics=telemetry,
+        told=lambda *key: leading.moved(*key),  # noqa: PLW0108 - made below
+    )
     leading = Leading(
-        store=KubernetesStore(api, cache, elector, watched=frozenset(FOLLOWED)),
+        store=KubernetesStore(leads, cache, elector, watched=frozenset(FOLLOWED)),
         cache=cache,
         plans=routes,
         evidence=_evidence(config, access, stack),
         events=KubernetesEvents(
-            api=api,
+            api=leads,
             cache=cache,
             fence=elector,
             clock=clock,

@@ -110,7 +110,7 @@ class Cache:
     def get(self, ref: Ref) -> Json | None:
         """A copy of the object."""
         held = self._held(ref)
-        return None if held is None else self._item(held.body)
+        return None if held is None else self.unpacked(held.body)
 
     def has(self, uid: str) -> bool:
         """Whether the object with this uid is held."""
@@ -125,16 +125,20 @@ class Cache:
         self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
         """Objects of a kind, by namespace and name; `version` is the present sequence."""
+        items = map(self.unpacked, self.packed(kind, namespace))
+        return Listing(items=tuple(item for item in items if has_labels(item, labels)), version=self.sequence)
+
+    def packed(self, kind: str, namespace: str | None = None) -> list[bytes]:
+        """The same, for who unpacks them one by one, in its own time."""
         held = self._kinds.get(kind, {})
         refs = sorted(ref for ref in held if namespace is None or ref.namespace == namespace)
-        items = (self._item(held[ref].body) for ref in refs)
-        return Listing(items=tuple(item for item in items if has_labels(item, labels)), version=self.sequence)
+        return [held[ref].body for ref in refs]
 
     def owned(self, kind: str, uid: str) -> tuple[Json, ...]:
         """Objects of a kind that belong to `uid`, by ownerReferences or, a Decision, by its target."""
         held = self._kinds.get(kind, {})
         refs = sorted(ref for ref in self._owned.get(uid, ()) if ref.kind == kind)
-        return tuple(self._item(held[ref].body) for ref in refs)
+        return tuple(self.unpacked(held[ref].body) for ref in refs)
 
     def counts(self) -> dict[str, int]:
         """Objects by kind."""
@@ -154,7 +158,7 @@ class Cache:
                 f"changes after {after} are forgotten up to {forgotten}; list again and watch from there"
             )
         return [
-            Change(version=change.sequence, type=change.type, item=self._item(change.body))
+            Change(version=change.sequence, type=change.type, item=self.unpacked(change.body))
             for change in self._after(after)
             if change.kind in kinds
         ]
@@ -200,7 +204,8 @@ class Cache:
         """A copy of its own: the compressor's buffer is as large as the input was, and shrinking it leaves holes."""
         return bytes(memoryview(self._pack.compress(orjson.dumps(_kept(item)))))
 
-    def _item(self, body: bytes) -> Json:
+    def unpacked(self, body: bytes) -> Json:
+        """A copy of what was packed."""
         item: Json = orjson.loads(self._unpack.decompress(body))
         return item
 

@@ -18,7 +18,7 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request. resource: as metrics name it."""
+    """One request. resource: as metrics name it; writes: whether it can change anything."""
 
     verb: str
     method: str
@@ -27,6 +27,7 @@ class Call:
     query: Query = ()
     body: Any = None
     content_type: str = JSON
+    writes: bool = True
 
     @property
     def about(self) -> str:
@@ -44,7 +45,9 @@ def path_of(api: Api, namespace: str | None, name: str | None = None) -> str:
 
 def get(api: Api, namespace: str | None, name: str) -> Call:
     """One object."""
-    return Call(verb="get", method="GET", path=path_of(api, namespace, name), resource=api.plural)
+    return Call(
+        verb="get", method="GET", path=path_of(api, namespace, name), resource=api.plural, writes=False
+    )
 
 
 def listing(api: Api, namespace: str | None, labels: Mapping[str, str] | None) -> Call:
@@ -55,6 +58,7 @@ def listing(api: Api, namespace: str | None, labels: Mapping[str, str] | None) -
         path=path_of(api, namespace),
         resource=api.plural,
         query=_selector(labels),
+        writes=False,
     )
 
 
@@ -133,15 +137,25 @@ def delete(api: Api, namespace: str | None, name: str, uid: str | None) -> Call:
 
 def review(api: Api, item: Json) -> Call:
     """POST that stores nothing."""
-    body = {**item, "apiVersion": api.api_version, "kind": api.kind}
-    namespace = (item.get("metadata") or {}).get("namespace")
-    return Call(verb="create", method="POST", path=path_of(api, namespace), resource=api.plural, body=body)
+    return Call(
+        verb="create",
+        method="POST",
+        path=path_of(api, (item.get("metadata") or {}).get("namespace")),
+        resource=api.plural,
+        body={**item, "apiVersion": api.api_version, "kind": api.kind},
+        writes=False,
+    )
 
 
 def tried_on(call: Call, held: Json) -> Call:
     """The same write without effect, as if it had been made from `held`."""
     metadata = {**call.body["metadata"], "resourceVersion": held["metadata"]["resourceVersion"]}
-    return replace(call, body={**call.body, "metadata": metadata}, query=(*call.query, ("dryRun", "All")))
+    return replace(
+        call,
+        body={**call.body, "metadata": metadata},
+        query=(*call.query, ("dryRun", "All")),
+        writes=False,
+    )
 
 
 def _path_of(api: Api, item: Json) -> str:

@@ -14,9 +14,10 @@ from typing import Any, Final, Protocol
 import structlog
 
 from sluicegate.contracts.errors import Conflict, NotFound, Refused, SluicegateError
+from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.cache import Cache
-from sluicegate.operator.cluster.ports import EVENTS, Fence, KubeApi, own
+from sluicegate.operator.cluster.ports import EVENTS, Fence, KubeApi
 from sluicegate.operator.ports import Json, LoopClock
 from sluicegate.operator.resources.objects import stamp
 from sluicegate.rollout.model import Event, Ref
@@ -121,7 +122,7 @@ class KubernetesEvents:
                 continue
 
     async def flush(self) -> None:
-        """Write everything once, due or not: before the process ends."""
+        """Write everything once, due or not: before the process ends, when `run` has ended."""
         await self._write(math.inf)
 
     async def _write(self, until: float) -> None:
@@ -170,8 +171,8 @@ class KubernetesEvents:
         entry.told = counted
 
     def _object(self, entry: _Entry) -> Json:
-        event, api = entry.event, own(entry.event.about.kind)
-        regarding: Json = {"apiVersion": api.api_version, "kind": api.kind, "name": event.about.name}
+        event = entry.event
+        regarding: Json = {"apiVersion": API_VERSION, "kind": event.about.kind, "name": event.about.name}
         if event.about.namespace:
             regarding["namespace"] = event.about.namespace
         if entry.uid:

@@ -22,7 +22,7 @@ from sluicegate.operator.cluster import calls, same
 from sluicegate.operator.cluster.calls import Call
 from sluicegate.operator.cluster.errors import code_of, error_of, no_answer, status_of
 from sluicegate.operator.cluster.kube_access import Access, KubeConfig, TokenSource, access_of
-from sluicegate.operator.cluster.ports import Api, Page, Seen
+from sluicegate.operator.cluster.ports import Api, Fence, Page, Seen
 from sluicegate.operator.cluster.retrying import NO_ANSWER, Failed, Failure, seconds_of, tried
 from sluicegate.operator.cluster.watching import events_of
 from sluicegate.operator.ports import Json
@@ -46,13 +46,31 @@ class DynamicApi:
     """All calls. Nothing of a body or of a credential is ever logged."""
 
     def __init__(
-        self, client: Any, token: TokenSource, metrics: CallMetrics, *, seconds: float, silence: float
+        self,
+        client: Any,
+        token: TokenSource,
+        metrics: CallMetrics,
+        *,
+        seconds: float,
+        silence: float,
+        fence: Fence | None = None,
     ) -> None:
         self._client, self._token, self._metrics = client, token, metrics
-        self._seconds, self._silence = seconds, silence
+        self._seconds, self._silence, self._fence = seconds, silence, fence
         self._patience = aiohttp.ClientTimeout(
             total=max(seconds / 2, 0.1)
         )  # one that hangs leaves time for another
+
+    def guarded(self, fence: Fence) -> "DynamicApi":
+        """The same client; the fence is asked before every attempt of a write, so that none is made after its time."""
+        return DynamicApi(
+            self._client,
+            self._token,
+            self._metrics,
+            seconds=self._seconds,
+            silence=self._silence,
+            fence=fence,
+        )
 
     async def get(self, api: Api, namespace: str | None, name: str) -> Json:
         """The object, or NotFound."""
@@ -159,6 +177,8 @@ class DynamicApi:
 
     async def _sent(self, call: Call, patience: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         token = await self._token.token()
+        if call.writes and self._fence is not None:
+            self._fence.epoch()
         headers = {"Accept": calls.JSON} | ({"Authorization": f"Bearer {token}"} if token else {})
         started, code = time.monotonic(), NO_ANSWER
         try:

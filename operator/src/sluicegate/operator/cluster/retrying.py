@@ -93,7 +93,11 @@ async def tried(
 async def _answered(
     error: SluicegateError, echo: Callable[[SluicegateError], Awaitable[T | None]] | None
 ) -> T:
-    found = await echo(error) if echo else None
+    """The error stands when nobody can say that it is an echo."""
+    try:
+        found = await echo(error) if echo else None
+    except SluicegateError:
+        found = None
     if found is None:
         raise error
     return found

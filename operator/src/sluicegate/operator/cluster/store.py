@@ -1,5 +1,6 @@
 """`ports.ResourceStore` on Kubernetes: reads from the cache, writes to the API server, each answer into the cache at once."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from typing import Final, TypeVar
 
@@ -10,10 +11,17 @@ from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.cluster.names import CHILDREN, FINALIZERS, STATUS
 from sluicegate.operator.cluster.ports import Fence, KubeApi, own
 from sluicegate.operator.ports import Change, Json, Listing, ref_of
-from sluicegate.operator.resources.objects import expect_current, is_deleting, is_removable, owners_of
+from sluicegate.operator.resources.objects import (
+    expect_current,
+    has_labels,
+    is_deleting,
+    is_removable,
+    owners_of,
+)
 from sluicegate.rollout.model import Ref
 
 T = TypeVar("T")
+_TURN: Final = 100
 _ROUNDS: Final = 5
 """How often an update without a version is made again when another writer was faster."""
 
@@ -33,9 +41,16 @@ class KubernetesStore:
     async def listing(
         self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
-        """Objects of a kind, by namespace and name."""
-        found = self._cache.listing(kind, namespace, labels)
-        return Listing(items=tuple(map(edge.inward, found.items)), version=found.version)
+        """Objects of a kind, by namespace and name, as they are now; others may work while they are unpacked."""
+        packed, version = self._cache.packed(kind, namespace), self._cache.sequence
+        items = []
+        for number, body in enumerate(packed, 1):
+            item = self._cache.unpacked(body)
+            if has_labels(item, labels):
+                items.append(edge.inward(item))
+            if number % _TURN == 0:
+                await asyncio.sleep(0)
+        return Listing(items=tuple(items), version=version)
 
     async def owned(self, kind: str, owner: str) -> tuple[Json, ...]:
         """Objects of a kind that belong to the object with uid `owner`."""
