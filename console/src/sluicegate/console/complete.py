@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 import typer
@@ -48,12 +50,17 @@ def kubectl() -> None:
         "COMP_WORDS": " ".join(["kubectl-sluicegate", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    done: Any = None
-    try:
-        done = command().main(args=[], prog_name=program.PLUGIN, complete_var=variable, standalone_mode=False)
-    except SystemExit as ended:
-        done = ended.code
-    typer.echo(f":{NO_FILES if not done else ERROR}")
+    code: Any = None
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            code = command().main(
+                args=[], prog_name=program.PLUGIN, complete_var=variable, standalone_mode=False
+            )
+        except SystemExit as ended:
+            code = ended.code
+    for word in printed.getvalue().split():
+        typer.echo(word)
+    typer.echo(f":{ERROR if code else NO_FILES}")
 
 
 NO_FILES, ERROR = 4, 1

@@ -14,6 +14,7 @@ from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY
 
 MANAGER = "sluicegate-cli"
+DECISION = "Decision"
 CONTENT_TYPE = "application/apply-patch+yaml"
 _KEPT = ("labels", "annotations", "ownerReferences", "finalizers")
 
@@ -65,6 +66,9 @@ class Applying:
         """Write what was rehearsed, in order."""
         done: list[str] = []
         for document, expected in rehearsed:
+            if document["kind"] == DECISION and expected.operation == "unchanged":
+                yield expected
+                continue
             try:
                 stored, _ = self._send(document, dry_run=False)
             except SluicegateError as error:
@@ -82,6 +86,8 @@ class Applying:
 
     def _rehearse(self, document: Object) -> tuple[Object, Applied]:
         held = self._held(document)
+        if held is not None and document["kind"] == DECISION:
+            return document, _kept(document, held)
         sent, (found, warnings) = self._tried(document, held)
         operation = "created" if held is None else "unchanged" if _same(held, found) else "configured"
         return sent, Applied(operation=operation, object=found, previous=held, warnings=warnings)
@@ -118,7 +124,7 @@ class Applying:
             "apiVersion": API_VERSION,
             **{key: value for key, value in document.items() if key != "status"},
         }
-        if document["kind"] == "Decision":
+        if document["kind"] == DECISION:
             return owned({**sent, "spec": {"decidedBy": self.caller(), **document["spec"]}})
         if document["kind"] != "AgentWorkflow":
             return sent
@@ -129,13 +135,25 @@ class Applying:
     def _send(self, document: Object, *, dry_run: bool) -> tuple[Object, tuple[str, ...]]:
         query = {
             "fieldManager": MANAGER,
-            "force": str(self.force).lower(),
             "fieldValidation": "Strict",
             "dryRun": "All" if dry_run else None,
         }
+        plural, namespace, name = _place(document)
+        if document["kind"] == DECISION:  # who may decide may create, and nothing else
+            return self.server.exchange("POST", path_of(plural, namespace), query=query, body=document)
+        query["force"] = str(self.force).lower()
         return self.server.exchange(
-            "PATCH", path_of(*_place(document)), query=query, body=document, content_type=CONTENT_TYPE
+            "PATCH", path_of(plural, namespace, name), query=query, body=document, content_type=CONTENT_TYPE
         )
+
+
+def _kept(document: Object, held: Object) -> Applied:
+    """A decision that is there already; Refused when this is another one of its name."""
+    same = all(held["spec"].get(key) == value for key, value in document["spec"].items())
+    if not same:
+        problem = Problem(path="spec", message="a Decision is immutable", hint="create another one")
+        raise Refused((problem,))
+    return Applied(operation="unchanged", object=held, previous=held)
 
 
 def owned(decision: Object) -> Object:

@@ -12,6 +12,7 @@ from sluicegate.contracts.runs import Arm
 from sluicegate.gateway import app
 from sluicegate.gateway.protocols import native
 from sluicegate.gateway.protocols.base import CallContext, Request
+from sluicegate.gateway.protocols.places import Place
 from sluicegate.gateway.protocols.table import PROTOCOLS
 from sluicegate.operator.api import server as api
 
@@ -81,7 +82,7 @@ def _request(protocol: str) -> Request:
         dry_run=False,
         traceparent="00-0198c0de000070008000000000000001-00f067aa0ba902b7-01",
     )
-    speak = PROTOCOLS[component.endpoint.protocol](component, component.endpoint)
+    speak = PROTOCOLS[component.endpoint.protocol](component, component.endpoint, Place())
     return speak.request(call, {"question": "Where is my order?"})
 
 
