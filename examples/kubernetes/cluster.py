@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.charts import helm
 from tests.charts import installation as chart
+from tests.cluster.client import Client
 from tests.controlplane import installation as kinds
 from tests.controlplane.plane import ControlPlane
 
@@ -31,14 +32,14 @@ def install(plane: ControlPlane) -> int:
 
 def rollout(plane: ControlPlane, version: str) -> Json | None:
     """The newest towards `version`, as the team sees it."""
-    found = plane.get("workflowrollouts", "-n", NAMESPACE, user="carol")["items"]
+    found = Client(plane, "carol").objects("workflowrollouts", NAMESPACE)
     towards = [item for item in found if item["spec"]["candidate"]["version"] == version]
     return max(towards, key=lambda item: item["metadata"]["creationTimestamp"], default=None)
 
 
 def is_healthy(plane: ControlPlane, version: str) -> bool:
     """Whether this version is stable, and served everywhere."""
-    found = plane.get("agentworkflow", NAME, "-n", NAMESPACE, user="carol")
+    found = Client(plane, "carol").find("agentworkflows", NAMESPACE, NAME) or {"spec": {"version": ""}}
     status = found.get("status") or {}
     return status.get("phase") == "Healthy" and found["spec"]["version"] == version
 

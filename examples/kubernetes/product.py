@@ -43,6 +43,7 @@ class Product:
         }
         for name, port in ready.items():
             until_ready(name, self.processes, partial(_is_ready, port), START_SECONDS)
+        until_ready("a leader", self.processes, lambda: self.leader() != "", START_SECONDS)
 
     def components(self, seed: int) -> str:
         """The example's components on a free port; their URL."""

@@ -53,18 +53,16 @@ class Story:
         self.apply("workflow.yaml")
         self._soon("version 1.0.0 is stable and served", lambda: cluster.is_healthy(self.plane, "1.0.0"))
 
-    def good(self, users: BackgroundTraffic) -> None:
-        """A better candidate; it needs alice's word before users meet it."""
+    def good(self, users: BackgroundTraffic) -> bool:
+        """A better candidate; it needs alice's word before users meet it. Whether it became stable."""
         self.apply("good.yaml")
-        held = self._until("2.0.0", _awaits_approval)
-        if not self.telling.check(
-            "after Shadow it waits for a second person", held and _awaits_approval(held), _where(held)
-        ):
-            return
-        assert held is not None
-        self._approve(held)
-        ended = self._until("2.0.0", _is_over)
-        self._judge(ended, Outcome.PROMOTED, users)
+        held = self._until("2.0.0", lambda rollout: _awaits_approval(rollout) or _is_over(rollout))
+        waits = held is not None and _awaits_approval(held)
+        self.telling.check("after Shadow it waits for a second person", waits, _where(held))
+        if waits and held is not None:
+            self._approve(held)
+            held = self._until("2.0.0", _is_over)
+        return self._judge(held, Outcome.PROMOTED, users)
 
     def bad(self, users: BackgroundTraffic, killed: Callable[[], str]) -> None:
         """A worse one, while the leading operator is killed; traffic stays with the version before."""
@@ -96,7 +94,7 @@ class Story:
         by = stored.get("spec", {}).get("decidedBy")
         self.telling.check("the cluster noted whose word it was: alice", by == "alice", str(by))
 
-    def _judge(self, rollout: Json | None, wanted: Outcome, users: BackgroundTraffic) -> None:
+    def _judge(self, rollout: Json | None, wanted: Outcome, users: BackgroundTraffic) -> bool:
         answers, found = list(users.tally.answers), rollout or {}
         output.echo(words.passage(found, answers))
         outcome = (found.get("status") or {}).get("outcome")
@@ -105,6 +103,7 @@ class Story:
         )
         early = checks.too_early(answers, checks.candidate_of(found), checks.opened_at(found))
         self.telling.check("no user met it before its time", not early, f"{len(early)} did")
+        return bool(outcome == wanted)
 
     def _is_back(self, version: str, users: BackgroundTraffic) -> None:
         ended = system.now()
@@ -153,7 +152,7 @@ def _is_over(rollout: Json) -> bool:
 
 def _awaits_approval(rollout: Json) -> bool:
     found = (rollout.get("status") or {}).get("conditions") or ()
-    return _is_over(rollout) or any((c["type"], c["status"]) == ("AwaitingApproval", "True") for c in found)
+    return any((c["type"], c["status"]) == ("AwaitingApproval", "True") for c in found)
 
 
 def _where(rollout: Json | None) -> str:
