@@ -21,20 +21,6 @@ from tests.operator.up import until
 SYSTEM = "sluicegate-system"
 GATEWAY, OPERATOR, LINEAGE = "sluicegate-gateway", "sluicegate-operator", "sluicegate-lineage"
 
-START = """
-import argparse, importlib, sys
-from pathlib import Path
-package = {"gateway": "edge", "lineage": "lineage_server"}[sys.argv[1]]
-parser = argparse.ArgumentParser()
-parser.add_argument("--kubeconfig", type=Path)
-parser.add_argument("--context")
-parser.add_argument("--namespace")
-parser.add_argument("--watch", action="append")
-importlib.import_module(f"sluicegate.operator.{package}.config").add_arguments(parser)
-runner = importlib.import_module(f"sluicegate.operator.{package}.runner")
-sys.exit(runner.main(parser.parse_args(sys.argv[2:])))
-"""
-
 _RIGHTS = {
     GATEWAY: (
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]},
@@ -124,7 +110,14 @@ class Running:
     def start(self) -> "Running":
         """Start and wait until it listens."""
         self.root.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-c", START, self.kind, "--state", str(self.root / "state")]
+        command = [
+            sys.executable,
+            "-m",
+            "sluicegate.operator",
+            self.kind,
+            "--state",
+            str(self.root / "state"),
+        ]
         command += ["--host", "127.0.0.1", "--port", str(self.port), "--metrics-port", "0", *self.arguments]
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
