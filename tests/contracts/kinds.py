@@ -95,7 +95,7 @@ SPECS: dict[str, dict[str, Any]] = {
         "backend": {
             "type": "TRL", "workload": "TrainJob", "algorithm": "DPO", "image": f"trainer@{DIGEST}", "workers": 2,
             "resources": {"cpu": "8", "memory": "64Gi", "gpus": 1, "sharedMemory": "16Gi"}, "queue": "gpu", "priorityClass": "low",
-            "scheduler": "default-scheduler", "seed": 7, "parameters": {"beta": 0.1, "lora": {"r": 16}},
+            "scheduler": "default-scheduler", "seed": 7, "parameters": {"beta": 0.1, "lora": {"r": 16}, "warmup": None},
         },
         "limits": {
             "deadlineSeconds": 7200, "preRunningDeadlineSeconds": 3600, "heartbeatSeconds": 600, "maxAttempts": 2, "maxCost": "40",
@@ -126,6 +126,93 @@ SPECS: dict[str, dict[str, Any]] = {
         "slaBounds": {"maxLatencyMs": 5000, "minSuccessRate": "0.9", "maxFallbackRate": "0.1", "maxDrillAgeSeconds": 3_000_000},
     },
 }  # fmt: skip
+
+_NOW = "2026-01-02T03:04:05.678901Z"
+_CONDITION = {
+    "type": "Ready", "status": "False", "reason": "Waiting", "message": "m", "observedGeneration": 1, "lastTransitionTime": _NOW,
+}  # fmt: skip
+_SHARE = {"numerator": 1, "denominator": 100}
+_FOUND = {
+    "name": "success", "signal": "WorkflowSuccessRate", "component": "planner", "verdict": "Wait", "reason": "NeedsMore", "message": "m",
+    "candidate": "0.9", "stable": "0.91", "have": 41, "need": 100, "runs": ["r"],
+}  # fmt: skip
+
+STATUSES: dict[str, dict[str, Any]] = {
+    "AgentWorkflow": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Progressing", "stableRevision": "agent-1", "stableVersion": "1.0.0",
+        "candidateRevision": "agent-2", "rollout": "agent-1", "stage": "Canary", "traffic": _SHARE, "planVersion": 2,
+        "progress": {
+            "candidate": "2.0.0", "traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100", "attempt": 1,
+            "nextEvaluationAt": _NOW, "numbersAt": _NOW,
+        },
+        "latchedDigests": [DIGEST], "changedBy": "ada", "message": "m", "conditions": [_CONDITION], "lastChange": _NOW,
+    },
+    "WorkflowRollout": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Progressing", "state": "Canary", "stage": "Canary", "attempt": 1,
+        "stageStartedAt": _NOW, "paused": True, "held": True, "holdReason": "r", "pausedSince": _NOW, "pausedSeconds": 3,
+        "outcome": "Aborted", "message": "m", "startedAt": _NOW, "endedAt": _NOW, "drainingSince": _NOW, "planVersion": 2,
+        "programmedVersion": 2, "share": _SHARE, "samples": 41, "needed": 100, "nextEvaluationAt": _NOW, "baseline": {"a": "0.9"},
+        "latencyBoundaryMs": "120.5", "gates": [_FOUND], "numbersAt": _NOW, "evidenceDigest": DIGEST,
+        "summary": {"traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100"},
+        "history": [
+            {
+                "stage": "Canary", "attempt": 1, "startedAt": _NOW, "endedAt": _NOW, "leftBy": "Pass", "evidenceDigest": DIGEST,
+                "gates": [_FOUND],
+            }
+        ],
+        "decisions": [
+            {
+                "uid": "u", "name": "d", "action": "Review", "decidedBy": "bob", "result": "Counted", "message": "m", "at": _NOW,
+                "stage": "Canary", "attempt": 1, "verdict": "Acceptable", "subject": "r/planner",
+            }
+        ],
+        "conditions": [_CONDITION], "estimatedSecondsToDecision": 60,
+    },
+    "ChangeProposal": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Progressing", "state": "Open", "chosen": "wait", "tally": "1/2",
+        "votes": [
+            {
+                "uid": "u", "name": "d", "by": "bob", "action": "Approve", "option": "wait", "roles": ["risk"], "generation": 1,
+                "counted": True, "message": "", "at": _NOW,
+            }
+        ],
+        "missing": ["one of risk"], "decidedAt": _NOW, "message": "m", "conditions": [_CONDITION],
+    },
+    "FallbackRuleSet": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Healthy", "digest": DIGEST, "servingVersion": "6", "servingDigest": DIGEST,
+        "proof": {
+            "complete": False, "gaps": 1, "overlaps": 2, "shadowed": ["small"], "witness": {"intent": "track", "total": None},
+            "failedExamples": ["small-one"],
+        },
+        "lastDrill": {"startedAt": _NOW, "endedAt": _NOW, "runs": 9, "answered": 9, "invalid": 1, "passed": False},
+        "lastPassedDrillAt": _NOW, "nextDrillAt": _NOW, "message": "m", "conditions": [_CONDITION],
+    },
+    "RetrainingRun": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Healthy", "state": "Done", "outcome": "Succeeded", "attempt": 2,
+        "preemptions": 1, "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"},
+        "dataset": {"digest": DIGEST, "runs": 1200, "holdout": 240, "grades": {"A": 1200}}, "progress": "1", "heartbeatAt": _NOW,
+        "honoured": {"beta": 0.1}, "metrics": {"loss": "0.3"},
+        "artifacts": [
+            {
+                "component": "planner", "version": "v2", "digest": DIGEST, "location": "s3://b/k", "registered": True,
+                "before": {"reward": "0.7"}, "after": {"reward": "0.8"},
+            }
+        ],
+        "approvedBy": ["bob"], "decisions": ["u"], "startedAt": _NOW, "runningSince": _NOW, "endedAt": _NOW, "message": "m",
+        "conditions": [_CONDITION],
+    },
+    "GovernancePolicy": {
+        "observedGeneration": 1, "epoch": 3, "phase": "Healthy", "workflows": 4, "blocked": 1, "wouldBlock": 2,
+        "activeFreezes": ["weekend"], "expiredExceptions": ["pilot"], "message": "m", "conditions": [_CONDITION],
+    },
+}  # fmt: skip
+"""Of the kinds that have one, every field said."""
+
+
+def full(kind: str, **named: str) -> dict[str, Any]:
+    """The object of a kind with its status."""
+    found = of(kind, **named)
+    return found | {"status": STATUSES[kind]} if kind in STATUSES else found
 
 
 def of(kind: str, *, name: str = "agent", namespace: str = "default") -> dict[str, Any]:

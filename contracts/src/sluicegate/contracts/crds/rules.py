@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
+Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired"]
+"""FieldValueDuplicate exists too; the API server drops the message of it."""
 
 INVALID: Final = "FieldValueInvalid"
 FORBIDDEN: Final = "FieldValueForbidden"
 REQUIRED: Final = "FieldValueRequired"
-DUPLICATE: Final = "FieldValueDuplicate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,8 @@ def _converted(node: Schema, place: _Place) -> Schema:
         name = node["$ref"].removeprefix(_REFERENCE)
         own = {key: value for key, value in node.items() if key != "$ref"}
         target = place.definitions[name]
-        described = described or {"description": _words(target)}
+        if not described and target.get("description"):
+            described = {"description": _words(target)}
         if not _is_typed(target):
             return {**described, **FREE}
         return {**_named(target, own, name, place), **described}

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from sluicegate.contracts.crds.rules import (
-    DUPLICATE,
     EPOCH,
     FORBIDDEN,
     REQUIRED,
@@ -185,8 +184,7 @@ WORKFLOW: Final[dict[str, Guard]] = {
             Rule(
                 "!has(self.stages) || !has(self.skipStages) || !self.stages.exists(s, s.name in self.skipStages)",
                 "a stage is configured and skipped as well",
-                at=".skipStages",
-                reason=DUPLICATE,
+                at=".stages",
             ),
         )
     ),
@@ -233,7 +231,6 @@ WORKFLOW: Final[dict[str, Guard]] = {
                 "!has(self.gates) || self.gates.all(g, self.gates.exists_one(h, h.signal == g.signal))",
                 "there are two gates on one signal",
                 at=".gates",
-                reason=DUPLICATE,
             ),
             Rule(
                 f"!has(self.gates) || self.name in {_MIRRORED} || !self.gates.exists(g, g.signal in {_PAIRED})",
@@ -245,7 +242,7 @@ WORKFLOW: Final[dict[str, Guard]] = {
                 "!has(self.gates) || (has(self.ablationShare) && self.ablationShare.numerator > 0) || "
                 "!self.gates.exists(g, g.signal == 'RewardShapleyVariance')",
                 "contributions are measured by ablation, and this stage has none",
-                at=".ablationShare",
+                at=".gates",
                 reason=REQUIRED,
             ),
         )
