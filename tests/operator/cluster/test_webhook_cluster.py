@@ -1,0 +1,247 @@
+"""A real API server asks our admission server: across rotations of certificates, and with the rules behind it."""
+
+import asyncio
+import base64
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sluicegate.contracts.adapters import system
+from sluicegate.operator.cluster import names
+from sluicegate.operator.cluster.admitter import ClusterAdmitter
+from sluicegate.operator.cluster.assembly import CAPABILITIES
+from sluicegate.operator.cluster.cache import Cache
+from sluicegate.operator.cluster.certificates import Ages
+from sluicegate.operator.cluster.certificates_keeper import Address, Keeper
+from sluicegate.operator.cluster.kube import DynamicApi, connect
+from sluicegate.operator.cluster.kube_access import KubeConfig
+from sluicegate.operator.cluster.ports import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from sluicegate.operator.cluster.webhook import WebhookServer
+from tests.charts import installation
+from tests.cluster.client import Client
+from tests.cluster.conftest import WEBHOOKS
+from tests.controlplane.plane import ControlPlane
+from tests.operator import samples
+from tests.operator.up import until
+
+pytestmark = pytest.mark.cluster
+SYSTEM, NAMESPACE = names.SYSTEM_NAMESPACE, "admitted"
+WORKFLOWS = f"/apis/sluicegate.io/v1alpha1/namespaces/{NAMESPACE}/agentworkflows"
+
+
+@dataclass
+class Counts:
+    """Of the client and of the server."""
+
+    admissions: list[tuple[str, int]] = field(default_factory=list)
+
+    def called(self, verb: str, resource: str, code: int, seconds: float) -> None:
+        pass
+
+    def admitted(self, path: str, code: int, seconds: float) -> None:
+        self.admissions.append((path, code))
+
+
+@dataclass
+class MovedClock:
+    """The host's, `behind` ago. What it makes is valid now, as long as it is not behind for too long."""
+
+    behind: timedelta = timedelta()
+
+    def now(self) -> datetime:
+        return system.now() - self.behind
+
+
+class Watched(WebhookServer):
+    """Remembers the connection over which each path was asked last."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.connections: dict[str, Any] = {}
+
+    async def _answer(self, kind: str, request: web.Request, *args: Any, **more: Any) -> web.Response:
+        assert request.transport is not None
+        self.connections[request.path] = request.transport.get_extra_info("peername")
+        return await super()._answer(kind, request, *args, **more)
+
+
+@dataclass
+class Served:
+    api: DynamicApi
+    keeper: Keeper
+    server: Watched
+    cache: Cache
+    counts: Counts
+    is_synced: bool = True
+
+
+@pytest.fixture(scope="module")
+def ruled(installed: ControlPlane) -> ControlPlane:
+    installation.install(installed, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
+    installed.kubectl("create", "namespace", NAMESPACE, check=False)
+    for user in ("alice", "bob", "carol"):
+        installed.allow(f"user:{user}", "cluster-admin", NAMESPACE)
+    return installed
+
+
+@asynccontextmanager
+async def serving(plane: ControlPlane, clock: MovedClock, ages: Ages) -> AsyncIterator[Served]:
+    """One replica's webhook, and the API server told of it."""
+    counts, cache = Counts(), Cache()
+    async with connect(KubeConfig(kubeconfig=plane.kubeconfig()), counts) as api:
+        admitter = ClusterAdmitter(
+            api=api,
+            cache=cache,
+            clock=clock,
+            controller=names.account(names.OPERATOR_ACCOUNT),
+            synced=lambda: served.is_synced,
+            capabilities=CAPABILITIES,
+        )
+        server = Watched("127.0.0.1", 0, admitter, counts)
+        await server.start()
+        address = Address(namespace=SYSTEM, url=f"https://127.0.0.1:{server.port}")
+        keeper = Keeper(api=api, address=address, clock=clock, serve=server.use, ages=ages)
+        served = Served(api, keeper, server, cache, counts)
+        try:
+            await keeper.once()
+            yield served
+        finally:
+            await server.stop()
+            plane.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM, "--ignore-not-found")
+
+
+def named(name: str, **spec: Any) -> dict[str, Any]:
+    item = samples.workflow(name, namespace=NAMESPACE)
+    item["spec"] |= spec
+    return item
+
+
+def tried(plane: ControlPlane, item: dict[str, Any], user: str = "carol") -> tuple[int, dict[str, Any]]:
+    """A create that stores nothing; the stamp is the webhook's."""
+    code, said = Client(plane, user).request("POST", f"{WORKFLOWS}?dryRun=All", item)
+    return code, said
+
+
+@asynccontextmanager
+async def traffic(plane: ControlPlane) -> AsyncIterator[list[str]]:
+    """Creates without a pause, from another thread; how they ended."""
+    codes: list[str] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        client = Client(plane, "carol")
+        while not stop.is_set():
+            code, said = client.request("POST", f"{WORKFLOWS}?dryRun=All", named("traffic"))
+            codes.append("created" if code == 201 else str(said))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield codes
+    finally:
+        stop.set()
+        await asyncio.to_thread(thread.join)  # its last request is answered in this loop
+
+
+async def test_no_request_fails_while_leaf_and_authority_are_replaced(ruled: ControlPlane) -> None:
+    clock = MovedClock(timedelta(days=250))
+    ages = Ages(leaf=timedelta(days=360))  # so that what was made then is valid today
+    async with serving(ruled, clock, ages) as served:
+        await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
+        first, before = served.keeper.served, dict(served.server.connections)
+        async with traffic(ruled) as ends:
+            clock.behind = timedelta(hours=2)  # the authority is old: the next one is trusted beside it
+            await served.keeper.once()
+            second = served.keeper.served
+            # An API server that took the bundle over has made another client: for either configuration.
+            await asyncio.to_thread(
+                until,
+                "the new bundle is used",
+                lambda: all(served.server.connections[path] != peer for path, peer in before.items()),
+            )
+            clock.behind = timedelta()  # half an hour later and more: the next one signs
+            await served.keeper.once()
+            at = len(ends)
+            await asyncio.to_thread(until, "requests after it", lambda: len(ends) > at + 10)
+        await served.server.stop()
+        await served.server.start()
+        async with traffic(ruled) as later:
+            await asyncio.to_thread(until, "over new connections", lambda: len(later) > 10)
+        assert set(ends) | set(later) == {"created"}
+        assert len({first, second, served.keeper.served}) == 3
+        assert ("/validate/agentworkflows", 200) in served.counts.admissions
+        held = await served.api.get(VALIDATING_WEBHOOKS, None, names.WEBHOOKS)
+        bundle = base64.b64decode(held["webhooks"][0]["clientConfig"]["caBundle"])
+        assert bundle.count(b"BEGIN CERTIFICATE") == 2, "the new authority and the former"
+
+
+async def test_what_somebody_empties_is_put_right(ruled: ControlPlane) -> None:
+    async with serving(ruled, MovedClock(), Ages()) as served:
+        await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
+        for kind in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
+            patch = json.dumps([{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}])
+            ruled.kubectl("patch", kind, names.WEBHOOKS, "--type=json", f"--patch={patch}")
+        ruled.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM)
+        leaf = served.keeper.served
+        await served.keeper.once()
+        assert served.keeper.served == leaf, "written back from memory, no request failed for it"
+        for api in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
+            held = await served.api.get(api, None, names.WEBHOOKS)
+            assert all(one["clientConfig"].get("caBundle") for one in held["webhooks"])
+        await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
+
+
+async def test_two_replicas_agree_on_one_secret(ruled: ControlPlane) -> None:
+    async with serving(ruled, MovedClock(), Ages()) as served:
+        other = Keeper(
+            api=served.api, address=served.keeper.address, clock=MovedClock(), serve=lambda _: None
+        )
+        await asyncio.gather(other.once(), served.keeper.once())
+        assert other.served == served.keeper.served
+
+
+async def test_people_are_told_everything_and_named(ruled: ControlPlane) -> None:
+    async with serving(ruled, MovedClock(), Ages()) as served:
+
+        def asked(item: dict[str, Any], user: str = "carol") -> tuple[int, dict[str, Any]]:
+            return tried(ruled, item, user)
+
+        code, said = await asyncio.to_thread(
+            until, "stamped", lambda: found if (found := asked(named("first")))[0] == 201 else None
+        )
+        assert said["metadata"]["annotations"]["sluicegate.io/changed-by"] == "carol"
+        assert said["metadata"].get("finalizers") is None
+        wrong = named("wrong", reward="steps.two.y", output={"x": "steps.three.y"})
+        code, said = await asyncio.to_thread(asked, wrong)
+        assert (code, said["reason"]) == (422, "Invalid")
+        fields = {cause["field"] for cause in said["details"]["causes"]}
+        assert fields >= {"spec.reward", "spec.output.x"}, said
+        served.is_synced = False
+        code, said = await asyncio.to_thread(asked, named("early"))
+        assert code == 503
+        assert "try again" in said["message"]
+
+
+async def test_a_decision_is_checked_against_its_rollout_even_before_the_cache_has_it(
+    ruled: ControlPlane,
+) -> None:
+    async with serving(ruled, MovedClock(), Ages()) as served:
+        await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
+        decision = {
+            "apiVersion": "sluicegate.io/v1alpha1",
+            "kind": "Decision",
+            "metadata": {"name": "d", "namespace": NAMESPACE},
+            "spec": {"action": "Abort", "target": {"name": "nowhere-1", "uid": "u-1"}},
+        }
+        path = f"/apis/sluicegate.io/v1alpha1/namespaces/{NAMESPACE}/decisions"
+        code, said = await asyncio.to_thread(Client(ruled, "alice").request, "POST", path, decision)
+        assert code == 422, said
+        assert "no such WorkflowRollout" in said["message"]
+        assert ("/mutate/decisions", 200) in served.counts.admissions
