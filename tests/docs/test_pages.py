@@ -32,7 +32,7 @@ PAGES = sorted(
     }
 )
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"`(sluicegate [^`\n]+)`")
+_INLINE = re.compile(r"`((?:kubectl )?sluicegate [^`\n]+)`")
 _LINK = re.compile(r"\[[^\]\n]+\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`[^`\n]*`")
 _STOP = re.compile(r"[;|&()<>]+")
@@ -64,20 +64,28 @@ def commands(script: str) -> Iterator[list[str]]:
 def shown() -> Iterator[tuple[str, list[str], bool]]:
     """Every command line of every page, and whether it is whole (in a block, to be copied)."""
     for path in PAGES:
-        for script in blocks(path, "sh"):
-            yield from (
-                (name(path), words[1:], True) for words in commands(script) if words[:1] == ["sluicegate"]
-            )
+        scripts = [
+            *blocks(path, "sh"),
+            *(re.sub(r"^\$ ", "", text, flags=re.MULTILINE) for text in blocks(path, "console")),
+        ]
+        for script in scripts:
+            yield from ((name(path), found, True) for words in commands(script) if (found := ours(words)))
         if path.name == "cli.md":
             continue  # usage lines, made from the commands themselves
         prose = _FENCE.sub("", path.read_text())
-        yield from ((name(path), shlex.split(text)[1:], False) for text in _INLINE.findall(prose))
+        yield from ((name(path), ours(shlex.split(text)), False) for text in _INLINE.findall(prose))
+
+
+def ours(words: list[str]) -> list[str]:
+    """What follows `sluicegate` or `kubectl sluicegate`; nothing for another program's words."""
+    words = words[1:] if words[:2] == ["kubectl", "sluicegate"] else words
+    return words[1:] if words[:1] == ["sluicegate"] else []
 
 
 @pytest.mark.parametrize(("page", "words", "whole"), list(shown()), ids=str)
 def test_a_command_line_parses(page: str, words: list[str], whole: bool) -> None:
     command: Any = typer.main.get_command(app)
-    words = [word for word in words if word not in {"…", "--debug"}]
+    words = [word for before, word in zip(["", *words], words, strict=False) if is_said(before, word)]
     path = "sluicegate"
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
         assert words[0] in command.commands, f"{path} has no command {words[0]}"
@@ -91,6 +99,11 @@ def test_a_command_line_parses(page: str, words: list[str], whole: bool) -> None
     except Exception as error:
         if whole or type(error).__name__ != "MissingParameter":
             raise
+
+
+def is_said(before: str, word: str) -> bool:
+    """`…` stands for more words, but after an option for its value."""
+    return word != "--debug" and (word != "…" or before.startswith("--"))
 
 
 def workflows() -> Iterator[tuple[str, str]]:

@@ -71,7 +71,7 @@ def _causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _problems(body: Mapping[str, Any], message: str) -> Iterator[Problem]:
     for form, prefix in ((POLICY, "policy"), (WEBHOOK, "webhook")):
         if found := form.search(message):
-            causes = [cause for cause in _causes(body) if cause.get("field")]
+            causes = [cause for cause in _causes(body) if not form.search(str(cause.get("message") or ""))]
             if causes:
                 yield from (_problem(cause) for cause in causes)
             else:
