@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -86,7 +88,7 @@ def test_the_next_authority_is_trusted_before_it_signs() -> None:
         pytest.param(lambda held: Pair("-----BEGIN CERTIFICATE-----\nx\n", held.leaf.key), id="no PEM"),
     ],
 )
-def test_what_cannot_be_used_is_made_anew(broken) -> None:
+def test_what_cannot_be_used_is_made_anew(broken: Callable[[Certificates], Pair]) -> None:
     held = kept(None, timedelta())
     unsound = Certificates(authority=held.authority, leaf=broken(held))
     assert kept(unsound, timedelta()).leaf not in (held.leaf, unsound.leaf)
@@ -97,7 +99,7 @@ def test_an_authority_that_expired_while_nobody_looked_is_made_anew() -> None:
     assert kept(held, timedelta(days=400)).authority != held.authority
 
 
-async def test_a_client_that_trusts_the_bundle_only_accepts_name_and_address(tmp_path) -> None:
+async def test_a_client_that_trusts_the_bundle_only_accepts_name_and_address(tmp_path: Path) -> None:
     held = certificates.made(NAMES, system.now(), AGES)
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     (tmp_path / "pair.pem").write_text(f"{held.leaf.certificate}{held.leaf.key}")

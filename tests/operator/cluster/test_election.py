@@ -5,7 +5,7 @@ before its request, the server's side from after it, and the difference is the a
 """
 
 import asyncio
-import random
+import random  # noqa: TID251 - seeded
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,11 @@ import pytest
 from sluicegate.contracts.errors import Conflict, NotFound, Unavailable
 from sluicegate.operator.cluster.election import Candidate, Terms
 from sluicegate.operator.cluster.elector import Elector, Stuck, Work
+from sluicegate.operator.cluster.kube import connect
+from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.ports import Api
+from sluicegate.operator.edge.process import Uncounted
+from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster import virtual_time
 
 TERMS = Terms()
@@ -345,3 +349,52 @@ def test_a_crash_of_the_work_is_a_crash_of_the_process() -> None:
             await Replica("one", Network(lease)).elector.run(Work(run=crash))
 
     virtual_time.run(story())
+
+
+@pytest.mark.cluster
+async def test_on_a_real_api_server_one_leads_and_the_other_follows(installed: ControlPlane) -> None:
+    """Epochs go up in leaseTransitions; a release hands over; whoever edits the Lease disturbs nobody."""
+    installed.kubectl("create", "namespace", "election", check=False)
+    metadata = {"name": "leader", "namespace": "election"}
+    installed.apply(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": {}}
+    )
+    terms = Terms.of(6.0)
+    works: dict[str, list[int]] = {"one": [], "two": []}
+    async with connect(KubeConfig(kubeconfig=installed.kubeconfig()), Uncounted()) as api:
+        electors = {
+            name: Elector(api, Candidate(identity=name, namespace="election", name="leader", terms=terms))
+            for name in works
+        }
+
+        async def work(name: str) -> None:
+            works[name].append(electors[name].epoch())
+            await asyncio.Event().wait()
+
+        def begun(name: str) -> asyncio.Task[None]:
+            return asyncio.ensure_future(electors[name].run(Work(run=lambda: work(name))))
+
+        tasks = {name: begun(name) for name in works}
+        await until("one of them leads", lambda: any(works.values()), 60.0)
+        leader = next(name for name, epochs in works.items() if epochs)
+        other = "two" if leader == "one" else "one"
+        before = installed.get("lease", "leader", "-n", "election")
+        assert before["spec"]["holderIdentity"] == leader
+        assert before["spec"]["leaseTransitions"] == works[leader][0] == 1
+        installed.kubectl("label", "lease", "leader", "-n", "election", "edited=yes")
+        await until("a renewal after the edit", lambda: _renewed(installed, before), 60.0)
+        assert not works[other]
+        tasks[leader].cancel()
+        await asyncio.wait({tasks[leader]})
+        await electors[leader].release()
+        await until("the other leads", lambda: works[other], 60.0)
+        assert works[other] == [2]
+        with pytest.raises(Unavailable):
+            electors[leader].epoch()
+        tasks[other].cancel()
+        await asyncio.wait({tasks[other]})
+
+
+def _renewed(plane: ControlPlane, before: dict[str, Any]) -> bool:
+    held = plane.get("lease", "leader", "-n", "election")
+    return held["spec"]["renewTime"] != before["spec"]["renewTime"] and "edited" in held["metadata"]["labels"]
