@@ -1,7 +1,7 @@
 """kopf as an informer: it lists and watches, we keep. The one module that imports kopf.
 
-Only `on.event` handlers: kopf then writes nothing to any object and keeps no state. Indexes are not used: the whole list
-goes into the cache as it arrives (`informer_session`), so what vanished between two lists is noticed too.
+Only `on.event` handlers: kopf then writes nothing to any object and keeps no state. Indexes are not used: a list goes into
+the cache as a whole (`informer_session`), so what vanished between two lists is noticed too, and kopf tells of changes only.
 
 kopf cancels every task of its loop when it ends, so it gets a thread with a loop of its own; events are handed to ours
 with call_soon_threadsafe, in order. When kopf ends, `run` raises: a restart is cheap, a half-blind operator is not.
@@ -152,9 +152,8 @@ class Informer:
 
 
 def _follow(registry: kopf.OperatorRegistry, source: Source, loop: asyncio.AbstractEventLoop) -> None:
-    async def changed(type: str | None, event: Mapping[str, Any], **_: Any) -> None:
-        if type is not None:  # those of a list came with the list
-            _hand(loop, partial(source.sink.seen, event["object"], deleted=type == "DELETED"))
+    async def changed(type: str, event: Mapping[str, Any], **_: Any) -> None:
+        _hand(loop, partial(source.sink.seen, event["object"], deleted=type == "DELETED"))
 
     api = source.api
     name = f"follow-{api.plural}"

@@ -64,13 +64,14 @@ def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
         return response
 
     class Listening(aiohttp.ClientResponse):
-        """Parses lists for both of us."""
+        """Takes lists out: we have them whole, and kopf need not walk through them object by object."""
 
         async def json(self, **_: Any) -> Any:
             content = orjson.loads(await self.read() or b"null")
             place = ear.place(self.url) if self.status == _OK else None
             if place is not None and isinstance(content, dict) and "items" in content:
                 ear.listed(place, _page(ear.apis[place.plural], content))
+                return {**content, "items": []}
             return content
 
     return aiohttp.ClientSession(
@@ -85,7 +86,7 @@ def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
 
 
 def _page(api: Api, content: dict[str, Any]) -> Page:
-    """Kinds are put in here, as kopf would do later in objects that another thread reads by then."""
+    """Items of a list come without their kind."""
     for item in content["items"] or ():
         item.setdefault("kind", api.kind)
         item.setdefault("apiVersion", api.api_version)
