@@ -198,6 +198,15 @@ def test_a_server_that_is_not_trusted_says_so(room: Room, tmp_path: Path) -> Non
     assert "certificate-authority" in answer.err
 
 
+def test_a_kubeconfig_that_skips_the_check_is_obeyed_in_silence(room: Room, tmp_path: Path) -> None:
+    held = yaml.safe_load(room.plane.kubeconfig("alice", namespace=room.namespace).read_text())
+    held["clusters"][0]["cluster"] = {"server": room.plane.server, "insecure-skip-tls-verify": True}
+    file = tmp_path / "k"
+    file.write_text(yaml.safe_dump(held))
+    answer = said("get", "awf", "-o", "name", "--kubeconfig", str(file))
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
 def test_a_token_an_exec_program_and_the_contexts_namespace_are_used(room: Room, tmp_path: Path) -> None:
     room.plane.kubectl("create", "serviceaccount", "reader", "-n", room.namespace)
     room.plane.allow(f"account:{room.namespace}:reader", "view", room.namespace)

@@ -1,6 +1,7 @@
 """`transport.Transport` to an API server, over the pool that the kubeconfig describes."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import urllib3
-from urllib3.exceptions import HTTPError, MaxRetryError, ReadTimeoutError, SSLError
+from urllib3.exceptions import HTTPError, InsecureRequestWarning, MaxRetryError, ReadTimeoutError, SSLError
 
 from sluicegate.console.transport import Answer, Call
 from sluicegate.contracts.errors import Problem, Refused, Unavailable
@@ -55,15 +56,16 @@ class Https:
         read = call.silence if call.streams else self._timeout
         response: Any = None
         try:
-            response = self.access.pool.request(
-                call.method,
-                url,
-                body=call.body,
-                headers=self._headers(call),
-                preload_content=False,
-                timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, self._timeout), read=read),
-                retries=_AGAIN,
-            )
+            with _quiet():
+                response = self.access.pool.request(
+                    call.method,
+                    url,
+                    body=call.body,
+                    headers=self._headers(call),
+                    preload_content=False,
+                    timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, self._timeout), read=read),
+                    retries=_AGAIN,
+                )
             yield Answer(
                 status=response.status,
                 read=response.read,
@@ -93,6 +95,14 @@ class Https:
         if isinstance(cause, SSLError):
             return f"{place} is not trusted: {cause}\nCheck certificate-authority of its cluster in the kubeconfig."
         return f"{place} cannot be reached: {_short(cause)}\nIs it up, and is this the right --context?"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Whoever wrote insecure-skip-tls-verify into the kubeconfig knows it; kubectl says nothing either."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureRequestWarning)
+        yield
 
 
 def _short(error: Exception) -> str:
