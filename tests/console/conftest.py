@@ -8,7 +8,7 @@ import pytest
 from sluicegate.console import main
 from sluicegate.contracts.adapters import system
 from tests.console.apiserver import NOW, ApiServer
-from tests.console.kube import Room, govern
+from tests.console.kube import Room, govern, ungovern
 from tests.console.said import Said
 from tests.controlplane.plane import ControlPlane
 from tests.support.golden import check
@@ -62,11 +62,12 @@ def golden() -> Callable[[str, str], None]:
     return lambda name, found: check(GOLDEN / f"{name}.txt", found)
 
 
-@pytest.fixture(scope="session")
-def governed(installed: ControlPlane) -> ControlPlane:
+@pytest.fixture(scope="module")
+def governed(installed: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with the chart's roles and policies; the board and the team hold their roles."""
     govern(installed)
-    return installed
+    yield installed
+    ungovern(installed)
 
 
 @pytest.fixture

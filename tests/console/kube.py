@@ -48,8 +48,17 @@ KUBECTL_READS_FIRST = {
 _numbers = itertools.count(1)
 
 
+WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def ungovern(plane: ControlPlane) -> None:
+    """As it was: other files share the control plane."""
+    installation.remove(plane, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
+
+
 def govern(plane: ControlPlane) -> None:
-    """The chart's roles and policies, and people who hold them everywhere."""
+    """The chart's roles and policies, and people who hold them everywhere; no webhook, for no operator runs."""
+    ungovern(plane)
     installation.install(plane)
     plane.apply(KUBECTL_READS_FIRST)
     plane.allow(f"user:{OPERATOR}", "console-status")

@@ -9,6 +9,7 @@ import pytest
 from tests.console import objects
 from tests.console.kube import OPERATOR, Room, answered, write
 
+pytestmark = pytest.mark.cluster
 Json = dict[str, Any]
 
 

@@ -18,9 +18,11 @@ from tests.operator.edge import processes
 from tests.operator.edge.processes import Running
 from tests.operator.up import until
 
+pytestmark = pytest.mark.cluster
 ID = "0190b0a0-0000-7000-8000-{:012d}"
 SEGMENT = f"/v1/spools/g1/w0/{'b' * 32}-000000"
 SYSTEM = processes.SYSTEM
+HOME = "console-lineage"
 
 
 def address() -> str:
@@ -37,17 +39,19 @@ def address() -> str:
 
 @pytest.fixture(scope="module")
 def lineage(governed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Behind the Service of the chart's name, with thirty runs of namespace shop, three of which fell back."""
-    processes.accounts(governed, "shop")
-    held = [run(ID.format(number)) for number in range(27)]
-    held += [run(ID.format(number), steps=(fell_back("planner"),)) for number in range(27, 30)]
+    """Behind the Service of the chart's name, with thirty runs of namespace HOME, three of which fell back."""
+    processes.accounts(governed, HOME)
+    held = [run(ID.format(number), namespace=HOME) for number in range(27)]
+    held += [
+        run(ID.format(number), namespace=HOME, steps=(fell_back("planner"),)) for number in range(27, 30)
+    ]
     lines = b"".join(entries.encode_run(one) for one in held)
     with processes.lineage(governed, tmp_path_factory.mktemp("lineage"), "--host", "0.0.0.0") as running:
         code, found = running.ask(
             "PUT", f"{SEGMENT}?offset=0&final=1", lines, governed.token(SYSTEM, processes.GATEWAY)
         )
         assert code == 200, found
-        everybody = processes.reader(governed, "shop", "all-reader", everywhere=True)
+        everybody = processes.reader(governed, HOME, "all-reader", everywhere=True)
         until(
             "the runs are stored",
             lambda: running.ask("GET", "/v1/counts", token=everybody)[1].get("runs") == 30,
@@ -79,14 +83,16 @@ def lineage(governed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
             "patch", "pod", "lineage-0", "-n", SYSTEM, "--subresource=status", "-p", json.dumps(status)
         )
         yield running
+        for kind, name in (("pod", "lineage-0"), ("service", processes.LINEAGE)):
+            governed.kubectl("delete", kind, name, "-n", SYSTEM, "--grace-period=0", "--force")
 
 
 @pytest.fixture(scope="module")
 def token(lineage: Running, governed: ControlPlane) -> str:
-    """Of a person with the cluster's role view in namespace shop."""
-    governed.kubectl("create", "serviceaccount", "dora", "-n", "shop")
-    governed.allow("account:shop:dora", "view", "shop")
-    return governed.token("shop", "dora")
+    """Of a person with the cluster's role view in HOME."""
+    governed.kubectl("create", "serviceaccount", "dora", "-n", HOME)
+    governed.allow(f"account:{HOME}:dora", "view", HOME)
+    return governed.token(HOME, "dora")
 
 
 def dora(room: Room, tmp_path: Path, token: str, *arguments: str) -> Said:
@@ -94,7 +100,7 @@ def dora(room: Room, tmp_path: Path, token: str, *arguments: str) -> Said:
     held["users"][0]["user"] = {"token": token}
     file = tmp_path / "dora"
     file.write_text(json.dumps(held))
-    return said(*arguments, "--kubeconfig", str(file), "-n", "shop")
+    return said(*arguments, "--kubeconfig", str(file), "-n", HOME)
 
 
 def _config(room: Room) -> object:
@@ -134,11 +140,11 @@ def test_who_has_a_certificate_gives_a_token_beside_it(
     assert refused.code == 4
     assert "SLUICEGATE_LINEAGE_TOKEN=$(kubectl create token ACCOUNT" in refused.err
     monkeypatch.setenv("SLUICEGATE_LINEAGE_TOKEN", token)
-    assert room.cli("run", "list", "-n", "shop").code == 0
+    assert room.cli("run", "list", "-n", HOME).code == 0
 
 
 def test_fallbacks_to_review_are_listed(room: Room, token: str, tmp_path: Path) -> None:
-    Room(room.plane, "shop").put(objects.workflow("support-bot"))
+    Room(room.plane, HOME).put(objects.workflow("support-bot"))
     listed = dora(room, tmp_path, token, "review", "support-bot")
     assert listed.code == 0, listed.err
     assert ID.format(29) in listed.out

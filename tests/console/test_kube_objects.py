@@ -6,6 +6,8 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
+import pytest
+
 from sluicegate.console.client import WORKFLOWS, Client
 from sluicegate.console.places import Place
 from sluicegate.console.session import open_session
@@ -14,6 +16,7 @@ from sluicegate.contracts.resources.base import CHANGED_BY
 from tests.console import objects
 from tests.console.kube import Room, write
 
+pytestmark = pytest.mark.cluster
 Json = dict[str, Any]
 SECONDS = 30.0
 
