@@ -298,9 +298,27 @@ def test_all_exporters_share_one_registry_and_the_reference_names_every_metric(s
     GatewayMetrics(scraped.registry)
     ControlMetrics(scraped.registry)
     metrics.ProcessMetrics(scraped.registry)
+    metrics.ClusterMetrics(scraped.registry)
     reference = metrics.reference()
     for item in catalog.EVERY:
         assert reference.count(f"| `{item.name}` |") == 1
         assert not {"run_id", "unit", "session", "user"} & set(item.labels)
     exported = {family.name for family in scraped.registry.collect()}
     assert exported == {item.name.removesuffix("_total") for item in catalog.EVERY}
+
+
+def test_a_replica_of_a_cluster_tells_whether_it_leads(scraped: Scraped) -> None:
+    cluster, control = metrics.ClusterMetrics(scraped.registry), ControlMetrics(scraped.registry)
+    assert scraped.registry.get_sample_value("sluicegate_operator_leader") == 0
+    cluster.leads(7)
+    control.stage("a", "w", State.CANARY)
+    assert scraped.registry.get_sample_value("sluicegate_operator_leader") == 1
+    assert scraped.registry.get_sample_value("sluicegate_operator_epoch") == 7
+    cluster.called("get", "leases", 200, 0.01)
+    labels = {"verb": "get", "resource": "leases", "code": "200"}
+    assert scraped.registry.get_sample_value("sluicegate_operator_api_seconds_count", labels) == 1
+    cluster.leads(None)
+    control.forget_all()
+    assert scraped.registry.get_sample_value("sluicegate_operator_epoch") == 0
+    where = {"namespace": "a", "workflow": "w", "stage": str(State.CANARY)}
+    assert scraped.registry.get_sample_value("sluicegate_rollout_stage", where) is None

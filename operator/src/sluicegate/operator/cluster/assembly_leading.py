@@ -46,10 +46,9 @@ class Leading:
             self._controller = None
 
     async def drain(self) -> None:
-        """Begin nothing; returns when the looks that began have ended and their events are written."""
+        """Begin nothing; returns when the looks that began have ended."""
         if self._controller is not None:
             await self._controller.drain()
-            await self.events.flush()
 
     def moved(self, namespace: str, workflow: str) -> None:
         """What gateways or routes say of a workflow's plan has changed."""

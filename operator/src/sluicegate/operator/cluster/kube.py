@@ -3,6 +3,7 @@
 The dynamic client's requests are used without its discovery, so that opening a client makes no call at all.
 """
 
+import asyncio
 import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from sluicegate.operator.ports import Json
 SILENCE_SECONDS: Final = 70.0
 """A watch without any event or bookmark (the server sends one a minute) is dead."""
 _UNAUTHORIZED: Final = 401
+_UNBOUNDED: Final = aiohttp.ClientTimeout(total=None)
 
 Echo = Callable[[SluicegateError], Awaitable[Json | None]]
 
@@ -57,9 +59,7 @@ class DynamicApi:
     ) -> None:
         self._client, self._token, self._metrics = client, token, metrics
         self._seconds, self._silence, self._fence = seconds, silence, fence
-        self._patience = aiohttp.ClientTimeout(
-            total=max(seconds / 2, 0.1)
-        )  # one that hangs leaves time for another
+        self._attempt = max(seconds / 2, 0.1)  # one that hangs leaves time for another
 
     def guarded(self, fence: Fence) -> "DynamicApi":
         """The same client; the fence is asked before every attempt of a write, so that none is made after its time."""
@@ -158,9 +158,11 @@ class DynamicApi:
         return await tried(lambda: self._answer(call), seconds=self._seconds, echo=echo)
 
     async def _answer(self, call: Call) -> Json:
-        response = await self._opened(call, self._patience)
+        """One attempt. Its deadline is asyncio's: aiohttp's total timeout can swallow a cancellation."""
         try:
-            answer: Json = orjson.loads(await response.read())
+            async with asyncio.timeout(self._attempt):
+                response = await self._opened(call, _UNBOUNDED)
+                answer: Json = orjson.loads(await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
             why = f"the answer broke off ({type(error).__name__})"
             raise Failed(Failure(code=NO_ANSWER), no_answer(call.about, why)) from error

@@ -1,5 +1,6 @@
 """HTTP to the lineage process: one session, a bearer token read late, errors of `contracts.errors`."""
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +36,7 @@ class LineageClient:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=self._seconds),
+                timeout=aiohttp.ClientTimeout(total=None),  # can swallow a cancellation
                 connector=aiohttp.TCPConnector(ssl=self._tls),
             )
         headers = {"Content-Type": "application/octet-stream", "Accept": "application/json"}
@@ -44,9 +45,17 @@ class LineageClient:
             headers["Authorization"] = f"Bearer {token}"
         about = f"lineage process at {self.url}"
         try:
-            async with self._session.request(
-                method, f"{self.url}{path}", data=body, params=query, headers=headers, allow_redirects=False
-            ) as response:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._session.request(
+                    method,
+                    f"{self.url}{path}",
+                    data=body,
+                    params=query,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
                 answer = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unavailable(

@@ -162,11 +162,20 @@ class Replica:
                 log.warning("looks_cut_off", reason=str(error) or "they took too long")
             self._election.cancel()
             await asyncio.wait({self._election})
+            await self._tell_the_rest()
             await self.parts.elector.release()
         if self.webhook is not None:
             if config.webhook_url is None:
                 await asyncio.sleep(begun + LINGER_SECONDS - asyncio.get_running_loop().time())
             await self.webhook.stop()
+
+    async def _tell_the_rest(self) -> None:
+        """Events of the last looks, while this replica still leads."""
+        try:
+            async with asyncio.timeout(1.0):
+                await self.parts.leading.events.flush()
+        except (TimeoutError, SluicegateError) as error:
+            log.warning("events_untold", reason=str(error) or "they took too long")
 
     async def _checked(self) -> bool:
         """Rights and kinds; whether routes may be followed."""
