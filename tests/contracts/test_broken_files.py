@@ -190,6 +190,8 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     "too many retries": (minimal(components=[component(retry={"maxAttempts": 11})]), "spec.components[0].retry.maxAttempts", "at most 10"),
     "an expression of 5,000 characters": (minimal(reward="1 + " * 1250 + "1"), "spec.reward", "at most 4096"),
     # names
+    "a dot in a workflow's name": (minimal() | {"metadata": {"name": "my.agent"}}, "metadata.name", "instead of a dot"),
+    "a workflow's name of 64 letters": (minimal() | {"metadata": {"name": "a" * 64}}, "metadata.name", "shorten it"),
     "two components of one name": (minimal(components=[component(), component()], steps=steps({"name": "a"})), "spec.components[1].name", "another component"),
     "two steps of one name": (minimal(steps=steps({"name": "a"}, {"name": "a"})), "spec.steps[1].name", "another step"),
     "two stages of one name": (minimal(rollout={"stages": [{"name": "Shadow"}, {"name": "Shadow"}]}), "spec.rollout.stages[1].name", "another stage"),

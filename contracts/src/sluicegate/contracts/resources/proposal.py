@@ -81,7 +81,7 @@ class ProposalSpec(Model):
     change_class: ChangeClass
     """Which rules of the policies bind."""
     proposed_by: Person
-    """Must be the caller."""
+    """Who proposes it; stays so."""
     reason: Text = ""
     """Why now."""
     subjects: Annotated[tuple[Subject, ...], Field(max_length=64)] = ()

@@ -24,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
 """Of runtime Managed."""
 
 SERVICE_CHECKS: tuple[Check, ...] = (
+    names.workflow_name,
     names.duplicates,
     gates.passage,
     gates.shares,

@@ -44,6 +44,7 @@ class Use:
 class Facts:
     """A workflow, indexed. Where a name is given twice, the first one counts."""
 
+    name: str
     spec: WorkflowSpec
     components: dict[str, Component]
     steps: tuple[Step, ...]
@@ -66,6 +67,7 @@ def gather(workflow: AgentWorkflow) -> Facts:
     spec = workflow.spec
     steps = steps_of(spec)
     return Facts(
+        name=workflow.metadata.name,
         spec=spec,
         components=_first((component.name, component) for component in spec.components),
         steps=steps,

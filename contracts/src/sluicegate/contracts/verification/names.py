@@ -1,11 +1,26 @@
 """Names are unique where they are looked up by name."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from sluicegate.contracts.domains import normalised
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.suggestions import did_you_mean, listed, shown
 from sluicegate.contracts.verification.facts import Facts
+
+_SHORT = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def workflow_name(facts: Facts) -> Iterator[Problem]:
+    """Revisions, rollouts, plans and labels carry the workflow's name."""
+    if not _SHORT.fullmatch(facts.name):
+        yield Problem(
+            path="metadata.name",
+            message="becomes a label and a part of other names",
+            value=shown(facts.name),
+            allowed="at most 63 lower-case letters, digits and -",
+            hint="use - instead of a dot" if "." in facts.name else "shorten it",
+        )
 
 
 def duplicates(facts: Facts) -> Iterator[Problem]:
@@ -72,4 +87,4 @@ def retrained_components(facts: Facts) -> Iterator[Problem]:
             )
 
 
-CHECKS = (duplicates, semantic_values, retrained_components)
+CHECKS = (workflow_name, duplicates, semantic_values, retrained_components)
