@@ -98,12 +98,20 @@ def _pairs(found: dict[str, Any]) -> str:
     return table(["", "value"], [[name.replace("_", " "), value] for name, value in found.items()])
 
 
-SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+def _operator(found: list[dict[str, Any]]) -> str:
+    keys = [key for key in found[0] if key not in {"calls_per_rollout", "workflows"}]
+    rows = [[key.replace("_", " "), *(one.get(key, "") for one in found)] for key in keys]
+    rows.append(["API calls per rollout", *(one["calls_per_rollout"]["all"] for one in found)])
+    return table(["workflows", *(str(one["workflows"]) for one in found)], rows)
+
+
+SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "latency": ("Added latency, one connection, one step", _latencies),
     "half_load": ("Added latency, open loop at half of the capacity, one step", _half_load),
     "throughput": ("Runs per second of one worker on one core, 32 connections", _throughput),
     "breakdown": ("Where our part of a one-step run goes, µs", _pairs),
     "ingest": ("Spool to SQLite", _pairs),
+    "operator": ("The operator on a real control plane (`make bench-operator`)", _operator),
 }
 
 
@@ -113,6 +121,15 @@ def section(name: str) -> str:
     title, show = SHOWN[name]
     where = ", ".join(f"{key} {value}" for key, value in stored["conditions"].items())
     return f"### {title}\n\n{show(stored['results'])}\n\n{where}"
+
+
+def publish() -> None:
+    """Put the latest tables into the README."""
+    readme = HERE / "README.md"
+    before, _, rest = readme.read_text().partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    shown = [section(name) for name in SHOWN if (HERE / "results" / f"{name}.json").exists()]
+    readme.write_text(f"{before}{_BEGIN}\n\n" + "\n\n".join(shown) + f"\n\n{_END}{after}")
 
 
 def main() -> None:
@@ -136,11 +153,7 @@ def main() -> None:
         )
         print(f"\n{section(name)}", flush=True)
     if options.readme:
-        readme = HERE / "README.md"
-        before, _, rest = readme.read_text().partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        shown = [section(name) for name in BENCHMARKS if (results / f"{name}.json").exists()]
-        readme.write_text(f"{before}{_BEGIN}\n\n" + "\n\n".join(shown) + f"\n\n{_END}{after}")
+        publish()
 
 
 if __name__ == "__main__":

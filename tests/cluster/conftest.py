@@ -21,16 +21,22 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cluster(installed: ControlPlane) -> ControlPlane:
+def cluster(installed: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with the chart's rules and rights, a namespace `shop`, and people with roles in it."""
     prepare(installed)
-    return installed
+    yield installed
+    remove_webhooks(installed)
+    installation.remove(installed)
+
+
+def remove_webhooks(plane: ControlPlane) -> None:
+    """Without an operator they refuse everything; and it put its own address into them."""
+    plane.kubectl("delete", ",".join(WEBHOOKS), "--ignore-not-found", names.WEBHOOKS)
 
 
 def prepare(plane: ControlPlane) -> None:
     """What an administrator does before the product starts."""
-    # An operator of an earlier file put its own address into them.
-    plane.kubectl("delete", ",".join(WEBHOOKS), "--ignore-not-found", names.WEBHOOKS)
+    remove_webhooks(plane)
     installation.install(plane, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     plane.kubectl("create", "namespace", NAMESPACE, check=False)
     plane.allow("group:team", "sluicegate-edit", NAMESPACE)

@@ -343,9 +343,14 @@ class Place:
 
     def reach(self, state: str, version: str, seconds: float = 90) -> Json:
         """Users come until the rollout is in `state`."""
-        until(
-            f"{version} in {state}", lambda: self.crowd(8) and self.status(version)["state"] == state, seconds
-        )
+        try:
+            until(
+                f"{version} in {state}",
+                lambda: self.crowd(8) and self.status(version)["state"] == state,
+                seconds,
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {json.dumps(self.status(version), indent=1)}") from error
         found = self.rollout(version)
         assert found is not None
         return found

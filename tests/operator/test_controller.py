@@ -78,7 +78,9 @@ async def test_a_stage_without_traffic_writes_nothing_and_keeps_its_lease() -> N
     await started(world, needs={"Canary": 10_000})
     for _ in range(3):
         await world.round(units=0)
-    for _ in range(60):  # ten minutes: that the data became stale is news, once
+    for _ in range(
+        72
+    ):  # after ten minutes the data is stale: news, once, and the workflow tells it within a minute
         await world.round(seconds=10, units=0)
     version = world.memory.version
     for _ in range(60):

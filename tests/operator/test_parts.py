@@ -230,7 +230,7 @@ async def test_retention_follows_each_workflow(tmp_path: Path) -> None:
     for item in (short, workflow("plain")):
         typed(item, AgentWorkflow)
         await store.create(item)
-    policy = await retention._policy(store)
+    policy = retention.policy_of((await store.listing("AgentWorkflow")).items)
     tiers = {
         name: (policy.of(("default", name)).hot_days, policy.of(("default", name)).cold_days)
         for name in ("short", "plain")

@@ -51,6 +51,16 @@ def test_a_version_grows_with_content_only() -> None:
     assert renewed.plan.lease_until == later(90)
 
 
+def test_a_lease_of_a_clock_that_was_ahead_is_taken_back() -> None:
+    canary = routing.route(STABLE, BODY, passage=passage(Stage.CANARY), now=later(600))
+    stored = replace(canary, version=3)
+    wanted = routing.route(STABLE, BODY, passage=passage(Stage.CANARY), now=T0)
+    renewed = routing.program(wanted, stored, known=3, moved=False, now=T0)
+    assert renewed.version == 3
+    assert renewed.plan is not None
+    assert renewed.plan.lease_until == T0 + LEASE
+
+
 def test_a_version_that_was_promised_for_another_content_is_not_used_for_this_one() -> None:
     # The status promised version 5 and the process died before the route; then the state moved.
     idle = routing.route(STABLE, BODY)

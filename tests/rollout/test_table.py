@@ -1,5 +1,6 @@
 """The table: closed, every state ends, abort first."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 import sluicegate.rollout
 from sluicegate.contracts.stages import Outcome, Stage, State
-from sluicegate.rollout import table
+from sluicegate.rollout import table, transitions
 from sluicegate.rollout.table import MOVES, STAGES, Input
+from tests.rollout.samples import T0, later
 
 README = Path(sluicegate.rollout.__file__).parents[3] / "README.md"
 
@@ -87,3 +89,12 @@ def test_draining_listens_to_nothing_but_abort_and_its_end(cause: Input) -> None
 
 def test_the_readme_shows_the_table() -> None:
     assert table.diagram() in README.read_text(), "paste rollout.table.diagram() into rollout/README.md"
+
+
+def test_a_moment_of_a_clock_that_was_ahead_is_not_waited_for() -> None:
+    every = timedelta(seconds=10)
+    due = [
+        transitions.is_due(at, T0, every)
+        for at in (None, T0, later(5), later(10), later(11), later(600), later(-5))
+    ]
+    assert due == [True, True, False, False, True, True, True]

@@ -90,7 +90,9 @@ def test_a_second_replica_serves_admission_and_follows_when_the_first_is_killed(
     assert holder(ruled)["leaseTransitions"] > before
     ruled.apply(samples.workflow("second", namespace=NAMESPACE), user="carol")
     until("a status", lambda: workflow(ruled, "second").get("status"), 30)
-    refused = ruled.kubectl("create", "-f", "-", user="carol", check=False, input=json.dumps(_broken("third")))
+    refused = ruled.kubectl(
+        "create", "-f", "-", user="carol", check=False, input=json.dumps(_broken("third"))
+    )
     assert refused.returncode != 0
     assert "spec.steps" in refused.stderr, refused.stderr
     assert two.stop(seconds=10) == 0

@@ -157,10 +157,16 @@ INGEST_FAILURES: Final = Definition(
 )
 
 LEADER: Final = Definition(
-    "sluicegate_operator_leader", Kind.GAUGE, (), "1 when this replica leads: only then does it look and write."
+    "sluicegate_operator_leader",
+    Kind.GAUGE,
+    (),
+    "1 when this replica leads: only then does it look and write.",
 )
 EPOCH: Final = Definition(
-    "sluicegate_operator_epoch", Kind.GAUGE, (), "Of the present leadership of this replica; 0 when it does not lead."
+    "sluicegate_operator_epoch",
+    Kind.GAUGE,
+    (),
+    "Of the present leadership of this replica; 0 when it does not lead.",
 )
 API_CALLS: Final = Definition(
     "sluicegate_operator_api_seconds",

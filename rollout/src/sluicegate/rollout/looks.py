@@ -216,9 +216,10 @@ def inputs(
     elif status.state is State.DRAINING and is_drained(observed, status, seen.bearings, now):
         found.add(Input.DRAINED)
     elif status.state in table.STAGES:
-        found |= _staged(
-            status, seen, needs, now, stalled=observed.trouble is not None and observed.trouble.stalls
-        )
+        every = timedelta(seconds=observed.rollout.spec.evaluation_interval_seconds)
+        due = transitions.is_due(status.next_evaluation_at, now, every)
+        stalled = observed.trouble is not None and observed.trouble.stalls
+        found |= _staged(status, seen, needs, due=due, stalled=stalled)
     return frozenset(found)
 
 
@@ -248,14 +249,14 @@ def _pending(observed: RolloutObserved, status: RolloutStatus, bearings: Bearing
 
 
 def _staged(
-    status: RolloutStatus, seen: Survey, needs: Requirements, now: datetime, *, stalled: bool
+    status: RolloutStatus, seen: Survey, needs: Requirements, *, due: bool, stalled: bool
 ) -> set[Input]:
     found = set()
     if verdicts.failed(seen.findings, "Abort") is not None:
         found.add(Input.FAIL)
     if status.held or status.paused or stalled:
         return found
-    if needs.met and (status.next_evaluation_at is None or now >= status.next_evaluation_at):
+    if needs.met and due:
         found.add(Input.PASS)
     if seen.late and _only_approvals_lack(needs):
         found.add(Input.EXPIRE)

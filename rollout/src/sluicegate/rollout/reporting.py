@@ -55,9 +55,9 @@ def with_numbers(
             "needed": needed,
             "evidence_digest": digest,
             "estimated_seconds_to_decision": _estimate(status, seen, planned, needed, now),
-            "next_evaluation_at": status.next_evaluation_at
-            if status.next_evaluation_at is not None and status.next_evaluation_at > now
-            else now + interval,
+            "next_evaluation_at": now + interval
+            if transitions.is_due(status.next_evaluation_at, now, interval)
+            else status.next_evaluation_at,
             "numbers_at": now,
         }
     )
@@ -199,7 +199,7 @@ def settle(rollout: WorkflowRollout, status: RolloutStatus, now: datetime) -> Ro
     if _numbers(old) == _numbers(status):
         return old
     every = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
-    return status if old.numbers_at is None or now - old.numbers_at >= every else old
+    return status if old.numbers_at is None or abs(now - old.numbers_at) >= every else old
 
 
 def _outline(status: RolloutStatus) -> tuple[object, ...]:

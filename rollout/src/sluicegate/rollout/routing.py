@@ -126,7 +126,8 @@ def program(
     """
     held = stored.version if stored is not None else 0
     if stored is not None and is_same_route(stored, wanted):
-        due = stored.lease_until is not None and stored.lease_until - now < RENEW_WITHIN
+        # More than a whole lease ahead is another clock's.
+        due = stored.lease_until is not None and not RENEW_WITHIN <= stored.lease_until - now <= LEASE
         renewal = replace(wanted, version=held) if due else None
         return Programming(version=held, plan=renewal)
     version = known if known > held and not moved else max(known, held) + 1

@@ -1,7 +1,7 @@
 """What a move does to the status. Pure bookkeeping: clocks, flags, history, baselines."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from sluicegate.contracts.digest import digest_of
@@ -23,6 +23,11 @@ _NEW_STAGE: Final[Mapping[str, object]] = {
     "needed": None,
     "estimated_seconds_to_decision": None,
 }
+
+
+def is_due(at: datetime | None, now: datetime, every: timedelta) -> bool:
+    """Whether `at` has come. A moment further ahead than `every` is another clock's: it is not waited for."""
+    return at is None or not timedelta(0) < at - now <= every
 
 
 def active_seconds(status: RolloutStatus, now: datetime) -> float:

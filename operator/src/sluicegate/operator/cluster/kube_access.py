@@ -193,5 +193,7 @@ def _text(path: Path) -> str:
         raise _refused(str(path), f"cannot be read: {why}") from error
 
 
-def _refused(path: str, message: str, **more: str) -> Refused:
-    return Refused((Problem(path=path, message=message, **more),))
+def _refused(
+    path: str, message: str, *, value: str | None = None, allowed: str | None = None, hint: str | None = None
+) -> Refused:
+    return Refused((Problem(path=path, message=message, value=value, allowed=allowed, hint=hint),))
