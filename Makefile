@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 
-.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench clean setup setup-dev lock
+.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench bench-operator clean setup setup-dev lock
 
 help:            ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## ?/  make \1\t/' | expand -t 20
@@ -41,6 +41,9 @@ controlplane: setup-dev ## the programs of a Kubernetes control plane for tests,
 
 bench: setup-dev ## one machine-readable run of every benchmark
 	$(PY) -m benchmarks.run
+
+bench-operator: controlplane ## the operator with 1,000 and 5,000 workflows on a real control plane; more than an hour
+	$(PY) -m benchmarks.operator
 
 setup: $(VENV)/.base-done
 setup-dev: $(VENV)/.dev-done

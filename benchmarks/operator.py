@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.run import HERE, conditions, publish, section
+from tests.charts import installation as chart
 from tests.cluster.client import Client, Json
 from tests.cluster.product import OPERATOR, Place, Product
 from tests.controlplane import binaries, installation
@@ -31,6 +32,7 @@ READS = {"get", "list", "watch"}
 ROLLOUTS = 100
 NEVER = 1_000_000
 NAMESPACE = "bench"
+WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 def measure(count: int, rest: float, churn: int) -> Json:
@@ -42,17 +44,17 @@ def measure(count: int, rest: float, churn: int) -> Json:
         _settled(product, count)
         created = time.monotonic() - started
         warm = _restart(product, count)
-        found: Json = {
+        return {
             "workflows": count,
             "rss_mb_empty": base,
             "create_to_ready_s": round(created, 1),
             "restart_to_warm_s": round(warm, 1),
+            "rss_mb_warm": _memory(product),
+            "calls_per_rollout": _calls_of_a_rollout(product, url),
+            **_aborts(product, url),
+            **_churn(product, url, churn),
             **_rest(product, rest),
         }
-        found |= {"calls_per_rollout": _calls_of_a_rollout(product, url)}
-        found |= _aborts(product, url)
-        found |= _churn(product, url, churn)
-        return found
 
 
 @contextmanager
@@ -64,8 +66,10 @@ def _cluster() -> Iterator[tuple[Product, str]]:
         )
     with ControlPlane(found) as plane, component_server() as url, tempfile.TemporaryDirectory() as folder:
         installation.install(plane)
+        chart.install(plane, (*chart.ROLES, *chart.POLICIES, *WEBHOOKS))
         plane.kubectl("create", "namespace", NAMESPACE)
-        plane.allow("group:team", "sluicegate-edit", NAMESPACE)
+        for role in ("view", "edit"):
+            plane.allow("group:team", f"sluicegate-{role}", NAMESPACE)
         for role in ("view", "promoter", "aborter"):
             plane.allow("group:board", f"sluicegate-{role}", NAMESPACE)
         product = Product(plane, Path(folder) / "p", lease_seconds=15)
@@ -193,10 +197,11 @@ def _aborts(product: Product, url: str) -> Json:
     for name in names:
         item = _item(url, name, "2.0.0")
         strategy = item["spec"]["rollout"]
+        del strategy["evaluationIntervalSeconds"]  # the default, 10 s
         strategy["skipStages"] = ["Canary", "Shadow"]
         strategy["stages"] = [one for one in strategy["stages"] if one["name"] not in strategy["skipStages"]]
         strategy["stages"][0]["share"] = {"numerator": 99, "denominator": 100}
-        Place(product, NAMESPACE, name).apply(item)
+        Client(product.plane, "carol").replace("agentworkflows", item)
     places = [Place(product, NAMESPACE, name) for name in names]
     for place in places:
         until("the candidate answers", partial(_of_candidate, place), 300)

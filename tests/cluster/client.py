@@ -67,6 +67,14 @@ class Client:
         path = f"{OWN}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
         return self.got("PATCH", f"{path}?fieldManager=test&force=true", item, APPLY)
 
+    def replace(self, plural: str, item: Json) -> Json:
+        """PUT of the spec of one of our objects."""
+        metadata = item["metadata"]
+        held = self.find(plural, metadata["namespace"], metadata["name"])
+        assert held is not None
+        path = f"{OWN}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
+        return self.got("PUT", path, {**held, "spec": item["spec"]})
+
     def merge_status(self, plural: str, namespace: str, name: str, status: Json) -> Json:
         """Change a status, as only the operator's account may."""
         path = f"{OWN}/namespaces/{namespace}/{plural}/{name}/status"

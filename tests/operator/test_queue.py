@@ -154,6 +154,24 @@ def test_news_of_a_waiting_key_does_not_wait_for_its_back_off() -> None:
     assert ready.take(0.01) is not None
 
 
+def test_an_urgent_key_goes_first_whatever_the_rate() -> None:
+    waiting = queue(Limits(rate=1.0, burst=1))
+    for key in "abc":
+        waiting.add(key, 0.0)
+    assert waiting.take(0.0) == ("a", 0.0)
+    waiting.add("c", 0.0, urgent=True)  # it waits already
+    waiting.add("a", 0.0, urgent=True)  # it is handled just now
+    assert waiting.wake_at(0.0) == 0.0
+    assert waiting.take(0.0) == ("c", 0.0)
+    assert waiting.take(0.0) is None
+    waiting.done("a", 0.0)
+    assert waiting.take(0.0) == ("a", 0.0)
+    for key in "ac":
+        waiting.done(key, 0.0)
+    assert waiting.take(0.0) is None
+    assert waiting.take(1.0) == ("b", 1.0)
+
+
 def test_no_more_than_the_rate_is_handled() -> None:
     ready = queue(Limits(rate=10.0, burst=5))
     for number in range(100):

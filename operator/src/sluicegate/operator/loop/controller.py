@@ -134,8 +134,9 @@ class Controller:
             self.synced.set()
             try:
                 async for change in self._store.watch(KINDS, version):
+                    urgent = change.item["kind"] == "Decision"  # a person waits, perhaps to abort
                     for key in keys_of(change.item):
-                        self._queue.add(key)
+                        self._queue.add(key, urgent=urgent)
             except Expired:
                 log.info("watch_expired", since=version)
 

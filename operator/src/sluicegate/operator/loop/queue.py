@@ -41,12 +41,15 @@ class Queue(Generic[K]):
     _heap: list[tuple[float, int, K]] = field(default_factory=list)
     _taken: dict[K, float | None] = field(default_factory=dict)  # key -> added again at
     _failures: dict[K, int] = field(default_factory=dict)
+    _urgent: set[K] = field(default_factory=set)
     _tokens: float | None = None
     _refilled: float = 0.0
     _order: int = 0
 
-    def add(self, key: K, now: float, *, after: float = 0.0) -> None:
-        """Handle `key` once, `after` seconds from now at the latest."""
+    def add(self, key: K, now: float, *, after: float = 0.0, urgent: bool = False) -> None:
+        """Handle `key` once, `after` seconds from now at the latest. urgent: before the others, whatever the rate."""
+        if urgent:
+            self._urgent.add(key)
         if after > 0:
             self._delay(key, now + after)
         elif key in self._taken:
@@ -55,13 +58,16 @@ class Queue(Generic[K]):
         elif key not in self._ready:
             self._due.pop(key, None)
             self._ready[key] = now
+        if key in self._urgent and key in self._ready:
+            self._ready.move_to_end(key, last=False)
 
     def take(self, now: float) -> tuple[K, float] | None:
         """A key to handle and how long it was ready; None: nothing may be handled now."""
         self._promote(now)
-        if not self._ready or not self._token(now):
+        if not self._ready or not (self._is_urgent() or self._token(now)):
             return None
         key, since = self._ready.popitem(last=False)
+        self._urgent.discard(key)
         self._taken[key] = None
         return key, now - since
 
@@ -85,6 +91,8 @@ class Queue(Generic[K]):
         """When `take` may have something, if nothing is added before; None: never."""
         self._promote(now)
         if self._ready:
+            if self._is_urgent():
+                return now
             missing = max(0.0, 1.0 - self._refill(now))
             return now + missing / self.limits.rate
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
@@ -99,6 +107,11 @@ class Queue(Generic[K]):
         """Drop a key that exists no more: no delay, no failures."""
         self._due.pop(key, None)
         self._failures.pop(key, None)
+        self._urgent.discard(key)
+
+    def _is_urgent(self) -> bool:
+        """Whether the first ready key is."""
+        return next(iter(self._ready)) in self._urgent
 
     def _delay(self, key: K, at: float) -> None:
         if key in self._ready or self._due.get(key, at + 1.0) <= at:
@@ -139,9 +152,9 @@ class KeyedQueue(Generic[K]):
         self._is_closed = False
         self._ended = asyncio.Event()
 
-    def add(self, key: K, *, after: float = 0.0) -> None:
+    def add(self, key: K, *, after: float = 0.0, urgent: bool = False) -> None:
         """Handle `key`, now or `after` seconds from now."""
-        self._queue.add(key, self._clock.monotonic(), after=after)
+        self._queue.add(key, self._clock.monotonic(), after=after, urgent=urgent)
         self._metrics.queued(self._queue.depth())
         self._changed.set()
 
