@@ -99,8 +99,10 @@ def _item(url: str, name: str, version: str, **needs: int) -> Json:
 
 
 def _create(product: Product, url: str, count: int, prefix: str = "w") -> None:
+    team = Client(product.plane, "carol")
+    team.objects("agentworkflows", NAMESPACE)  # its certificate is made once, not by four threads
+
     def some(part: int) -> None:
-        team = Client(product.plane, "carol")
         for number in range(part, count, 4):
             code, said = team.create("agentworkflows", _item(url, f"{prefix}-{number}", "1.0.0"))
             assert code == 201, said
