@@ -23,6 +23,8 @@ from tests.operator.up import until
 SYSTEM = "sluicegate-system"
 OPERATOR = f"system:serviceaccount:{SYSTEM}:sluicegate-operator"
 
+LOOPBACK = ("--host", "127.0.0.1")
+
 
 def free_port() -> int:
     """A port that nobody listens on just now."""
@@ -149,6 +151,7 @@ class Product:
         if self.lineage is None:
             self.lineage_port = free_port()
             flags = [
+                *LOOPBACK,
                 "--state",
                 str(self.root / "lineage"),
                 "--port",
@@ -166,6 +169,7 @@ class Product:
         if self.gateway is None:
             self.gateway_port, metrics = free_port(), free_port()
             flags = [
+                *LOOPBACK,
                 "--state",
                 str(self.root / "gateway"),
                 "--port",
