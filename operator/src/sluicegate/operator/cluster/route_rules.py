@@ -42,12 +42,15 @@ class Uncounted:
 
 @dataclass(slots=True, kw_only=True)
 class Line:
-    """A workflow's rule. settled: it was as wanted under this plan, so that whatever it is now, somebody changed it."""
+    """A workflow's rule. settled: it was as wanted under this plan, so that whatever it is now, somebody changed it.
+    over: another plan holds, or none; nothing is written for this one any more.
+    """
 
     version: int
     target: Wanted
     trouble: Trouble | None = None
     settled: bool = False
+    over: bool = False
     fight: Fight = field(default_factory=Fight)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -100,7 +103,7 @@ class Rules:
                 self._held[line.route] = await self._api.get(HTTP_ROUTES, *line.route)
             except NotFound:
                 self._held[line.route] = None
-            except Forbidden as error:
+            except (Forbidden, Unavailable) as error:  # a look goes on without it: people may abort meanwhile
                 return _refused(line.target, error)
         held = self._held[line.route]
         if held is not None:
@@ -139,7 +142,7 @@ class Rules:
             line.settled = True
             return None
         trouble = self._fought(line, route, operations) or await self._unready(line, route)
-        if trouble is not None:
+        if trouble is not None or line.over:
             return trouble
         self._held[line.route] = await self._written(route, operations)
         if line.settled:

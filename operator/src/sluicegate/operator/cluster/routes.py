@@ -65,6 +65,7 @@ class RoutedPlans:
         held = await self._inner.plan(*key)
         left = None if held is None else service_wishes.wanted(held)
         if left is not None and (left.route, left.rule) != (target.route, target.rule):
+            self._end(key)
             await self._rules.leave(left)
         await self._inner.write(plan)
         stored = await self._inner.plan(*key)
@@ -76,9 +77,9 @@ class RoutedPlans:
         """The rule leads to stable alone and is nobody's, then the plan goes."""
         held = await self._inner.plan(namespace, workflow)
         left = None if held is None else service_wishes.wanted(held)
+        line = self._end((namespace, workflow))
         if left is not None:
             await self._rules.leave(left)
-        line = self._lines.pop((namespace, workflow), None)
         if line is not None and not any(other.route == line.route for other in self._lines.values()):
             self._rules.forget(line.route)
         await self._inner.remove(namespace, workflow)
@@ -154,10 +155,18 @@ class RoutedPlans:
         """Of the plan as stored; a new plan starts anew, also with those who fought the one before."""
         target, held = service_wishes.wanted(plan), self._lines.get(key)
         if target is None:
-            self._lines.pop(key, None)
+            self._end(key)
             return None
         if held is not None and (held.version, held.target) == (plan.version, target):
             return held
+        self._end(key)
         self._lines[key] = line = Line(version=plan.version, target=target)
         self._queue(key)
+        return line
+
+    def _end(self, key: Key) -> Line | None:
+        """Its plan holds no more: who is programming it just now must not write over what comes after it."""
+        line = self._lines.pop(key, None)
+        if line is not None:
+            line.over = True
         return line
