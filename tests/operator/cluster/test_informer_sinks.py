@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sluicegate.operator.cluster import gateways, names
 from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.cluster.informer_sinks import CacheSink, Highest, TellingSink
 from sluicegate.rollout.model import Ref
@@ -33,6 +34,23 @@ def test_what_came_after_the_list_was_made_stays() -> None:
     told.clear()
     sink.listed((), "9", None)
     assert told == []
+
+
+def test_an_object_that_nobody_can_read_does_not_hide_the_others() -> None:
+    told: list[str] = []
+
+    def tell(one: dict[str, Any], _deleted: bool) -> None:
+        if one["metadata"]["name"] == "odd":
+            raise KeyError("data")
+        told.append(one["metadata"]["name"])
+
+    TellingSink(tell).listed((item("odd", 1), item("plain", 2)), "5", None)
+    assert told == ["plain"]
+
+
+def test_a_gateway_that_says_an_endless_number_says_nothing() -> None:
+    lease = {"metadata": {"annotations": {names.SERVES: "*", names.APPLIED: "9" * 5_000}}}
+    assert gateways.decode(lease).applied == {}
 
 
 def test_a_list_of_one_namespace_says_nothing_of_another() -> None:

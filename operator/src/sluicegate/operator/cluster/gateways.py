@@ -26,6 +26,8 @@ ALIVE_SECONDS: Final = 15.0
 """Three heartbeats."""
 MOST_BROKEN: Final = 100
 _REASON: Final = 300
+_DIGITS: Final = 20
+"""Of a resourceVersion, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +156,7 @@ def _applied(said: Acknowledged) -> str:
 def _pairs(text: str) -> Iterable[tuple[str, int]]:
     for part in text.split(","):
         name, _, number = part.strip().rpartition("=")
-        if number.isdecimal():
+        if number.isdecimal() and len(number) <= _DIGITS:
             yield name or EVERYWHERE, int(number)
 
 

@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import structlog
+
 from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.ports import Json
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -73,4 +77,9 @@ class TellingSink:
         else:
             kept = ("namespace", "name", "uid", "resourceVersion", "labels")
             self._known[key] = {"metadata": {name: metadata[name] for name in kept if name in metadata}}
-        self.tell(item, deleted)
+        try:
+            self.tell(item, deleted)
+        except (
+            Exception
+        ):  # objects of others: one that is not as anybody thought must not hide the rest of a list
+            log.exception("object_not_told", kind=item.get("kind"), namespace=key[0], name=key[1])
