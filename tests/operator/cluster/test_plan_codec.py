@@ -1,5 +1,6 @@
 """Plans as ConfigMaps and what gateways say in their Leases: pure, and read back as they were."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.contracts.errors import Refused, Unavailable
+from sluicegate.contracts.errors import Conflict, Refused, Unavailable
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, Share, TrafficMode
 from sluicegate.contracts.stages import Stage
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 from sluicegate.operator.cluster import gateways, names, plan_codec
 from sluicegate.operator.cluster.gateways import Acknowledged, Liveness, Pod
+from sluicegate.operator.cluster.plans import ConfigMapPlans
+from sluicegate.operator.loop.clock import HostClock
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, 250_000, tzinfo=UTC)
 
@@ -169,3 +172,59 @@ def test_a_gateway_of_other_namespaces_is_not_waited_for() -> None:
     assert known.alive("shop", 1.0) == ()
     ((_, said),) = known.alive("team", 1.0)
     assert (said.has_applied("team"), said.has_applied("shop")) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"plan.json": {"stable": {"spec": 5}}},
+        {"plan.json": {"stable": {"spec": {"runtime": "Service", "service": []}}}},
+        {"plan.json": {"version": 2**70}, "version": str(2**70)},
+        {"leaseUntil": "2026-05-04T12:00:00"},
+    ],
+    ids=["no-object", "no-service", "endless-version", "no-time-zone"],
+)
+def test_a_plan_that_nobody_could_work_with_is_no_plan(spoilt: dict[str, Any]) -> None:
+    item = plan_codec.encode(plan(), owner=None)
+    inside = json.loads(item["data"]["plan.json"])
+    texts = {name: value for name, value in spoilt.items() if name != "plan.json"}
+    for name, value in spoilt.get("plan.json", {}).items():
+        inside[name] = inside[name] | value if isinstance(value, dict) else value
+    item["data"] |= {"plan.json": json.dumps(inside), **texts}
+    assert plan_codec.readable(as_stored(item)) is None
+
+
+async def test_a_plan_that_lost_its_label_is_written_anew() -> None:
+    """Otherwise every write would meet the version that was read long ago."""
+
+    class Api:
+        made: dict[str, Any] = as_stored(plan_codec.encode(plan(), owner=None))
+
+        async def get(self, *_: Any) -> dict[str, Any]:
+            return self.made
+
+        async def create(self, *_: Any, **__: Any) -> None:
+            raise Conflict("it is there")
+
+        async def apply(self, _api: Any, item: dict[str, Any], *, manager: str) -> dict[str, Any]:
+            if item["metadata"]["resourceVersion"] != self.made["metadata"]["resourceVersion"]:
+                raise Conflict("another version")
+            self.made = as_stored(item, 51)
+            return self.made
+
+    api = Api()
+    plans = ConfigMapPlans(api, Fence(), HostClock(), lambda *_: None)  # type: ignore[arg-type]
+    plans.seen_plan(api.made, deleted=False)
+    labels = api.made["metadata"]["labels"] | {names.PLAN_LABEL: "other"}
+    moved = as_stored(api.made | {"metadata": api.made["metadata"] | {"labels": labels}}, 50)
+    api.made = moved
+    plans.seen_plan(moved, deleted=False)
+    with pytest.raises(Conflict):
+        await plans.write(plan(8))
+    await plans.write(plan(8))
+    assert await plans.plan("shop", "bot") == plan(8)
+
+
+class Fence:
+    def epoch(self) -> int:
+        return 1

@@ -23,6 +23,7 @@ from sluicegate.gateway.plan_table import WorkflowKey, plan_from_json, plan_to_j
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import CONFIG_MAPS
 from sluicegate.operator.ports import Json
+from sluicegate.rollout import service_wishes
 
 PLAIN: Final = 256 << 10
 """Bytes of JSON up to which a plan can be read in the ConfigMap as it is."""
@@ -34,6 +35,7 @@ KIND_LABEL: Final = f"{GROUP}/kind"
 LABELS: Final = {KIND_LABEL: "plan"}
 """Every plan has them, and nothing else has."""
 SUMMARY: Final = f"{GROUP}/summary"
+_LAST: Final = 2**63 - 1
 _VERSION, _LEASE, _JSON, _PACKED = "version", "leaseUntil", "plan.json", "plan.json.z"
 
 
@@ -115,7 +117,8 @@ def decode(found: Stored) -> RoutePlan:
         unpack = zlib.decompressobj()
         text = unpack.decompress(found.body, LARGEST)
         plan = plan_from_json(orjson.loads(text), found.lease_until or None)
-    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        _require_sound(plan)
+    except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unavailable(
             f"the plan in ConfigMap {found.key.namespace}/{names.plan_name(found.key.workflow)} cannot be read: {error!r}"
         ) from error
@@ -125,6 +128,17 @@ def decode(found: Stored) -> RoutePlan:
             f"{plan.namespace}/{plan.workflow}, version {plan.version}"
         )
     return plan
+
+
+def _require_sound(plan: RoutePlan) -> None:
+    """What `plan_from_json` takes as it comes and everybody relies on."""
+    if not all(isinstance(body.spec, dict) for body in (plan.stable, plan.candidate) if body is not None):
+        raise TypeError("the spec of a revision is no object")
+    if not 0 <= plan.version <= _LAST:
+        raise ValueError(f"version {plan.version} is none")
+    if plan.lease_until is not None and plan.lease_until.tzinfo is None:
+        raise ValueError("leaseUntil has no time zone")
+    service_wishes.wanted(plan)
 
 
 def readable(item: Json) -> Stored | None:

@@ -158,9 +158,13 @@ class ConfigMapPlans:
 
     async def _look_again(self, key: WorkflowKey) -> None:
         try:
-            self.seen_plan(await self._held(key), deleted=False)
+            held = await self._held(key)
         except NotFound:
             self._plans.pop(key, None)
+            return
+        if plan_codec.readable(held) is None:  # spoilt, or no more labelled as this workflow's: written anew
+            self._plans.pop(key, None)
+        self.seen_plan(held, deleted=False)
 
     def _spoilt(self, key: WorkflowKey) -> WorkflowKey | None:
         """Somebody took the plan out of its ConfigMap: there is none, so it is written anew."""

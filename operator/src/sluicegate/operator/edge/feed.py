@@ -13,6 +13,7 @@ from sluicegate.gateway.plan_table import Broken, WorkflowKey
 from sluicegate.operator.cluster import names, plan_codec
 from sluicegate.operator.cluster.gateways import EVERYWHERE
 from sluicegate.operator.cluster.ports import CONFIG_MAPS, KubeReader, Seen
+from sluicegate.operator.edge import credentials
 from sluicegate.operator.edge.board import PlanBoard
 from sluicegate.operator.ports import ChangeType, Json, LoopClock
 from sluicegate.operator.resources.store import Expired
@@ -119,11 +120,13 @@ class PlanFeed:
             log.warning("plan_spoilt", namespace=key.namespace, workflow=key.workflow)
             return None
         try:
-            return plan_codec.decode(found)
-        except Unavailable as error:
+            plan = plan_codec.decode(found)
+            credentials.wanted(plan)
+        except (Unavailable, TypeError, AttributeError, KeyError) as error:  # the other plans go on
             log.error("plan_unreadable", namespace=key.namespace, workflow=key.workflow, error=str(error))  # noqa: TRY400
             self.unreadable[key] = Broken(key, found.version, str(error))
             return None
+        return plan
 
     def _well(self) -> None:
         if self.trouble is not None:
