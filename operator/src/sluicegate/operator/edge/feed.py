@@ -8,6 +8,7 @@ import structlog
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import SluicegateError, Unavailable
+from sluicegate.contracts.resources.workflow import Runtime
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 from sluicegate.operator.cluster import names, plan_codec
@@ -83,7 +84,7 @@ class PlanFeed:
         for item in page.items:
             key = _key(item)
             plan = self._read(item) or held.get(key)  # the last one that could be read stays
-            if plan is not None:
+            if plan is not None and _is_ours(plan):
                 plans[key] = plan
         for key in held.keys() - plans.keys():
             if self.namespace in {None, key.namespace}:
@@ -110,6 +111,9 @@ class PlanFeed:
         plan = self._read(item)
         if plan is None:
             return 0
+        if not _is_ours(plan):
+            self.needed.forget(key)
+            return await self.board.drop(*key)
         await self.needed.need(plan)
         return await self.board.adopt(plan)
 
@@ -137,6 +141,11 @@ class PlanFeed:
         if self.trouble is None:
             log.warning("plans_not_followed", scope=self._scope, error=str(error))
         self.trouble = str(error)
+
+
+def _is_ours(plan: RoutePlan) -> bool:
+    """Not a Service's, which answers behind an HTTPRoute: no worker could serve it, and all of them would say so."""
+    return plan.stable.spec.get("runtime") != Runtime.SERVICE
 
 
 def _key(item: Json) -> WorkflowKey:
