@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,26 @@ def test_a_segment_that_nobody_speaks_of_is_finished(tmp_path: Path) -> None:
     assert place.receiver.expire() == ()
     place.now += 2
     assert place.receiver.expire() == (NAME,)
+    assert place.receiver.received(NAME) == Received(4, finished=True)
+    place.close()
+
+
+def test_a_segment_that_is_finished_meanwhile_is_not_finished_twice(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.receiver.take(NAME, 0, b"one\n", final=False)
+    place.now += receiving.ABANDONED + 1
+    held = place.receiver._open[NAME]
+
+    class Late:
+        def __enter__(self) -> None:
+            held.lock = threading.Lock()
+            place.receiver.take(NAME, 4, b"", final=True)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    held.lock = Late()  # type: ignore[assignment]
+    assert place.receiver.expire() == ()
     assert place.receiver.received(NAME) == Received(4, finished=True)
     place.close()
 

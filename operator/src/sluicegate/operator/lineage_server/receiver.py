@@ -120,10 +120,15 @@ class Receiver:
         until = self._seconds() - ABANDONED
         with self._lock:
             old = [(name, held) for name, held in self._open.items() if held.spoken < until]
+        finished = []
         for name, held in old:
             with held.lock:
-                self._finish(name, held)
-        return tuple(name for name, _ in old)
+                if (
+                    self._open.get(name) is held and held.spoken < until
+                ):  # its gateway may have come back just now
+                    self._finish(name, held)
+                    finished.append(name)
+        return tuple(finished)
 
     def growing(self) -> int:
         """Segments that may grow."""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sqlite3
 import ssl
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -191,8 +192,11 @@ def _stamps(files: tuple[Path, Path]) -> list[int]:
 async def _expire(receiver: Receiver) -> None:
     while True:
         await asyncio.sleep(HOUR)
-        for name in await asyncio.to_thread(receiver.expire):
-            log.warning("segment_abandoned", segment=name)
+        try:
+            for name in await asyncio.to_thread(receiver.expire):
+                log.warning("segment_abandoned", segment=name)
+        except (sqlite3.Error, OSError) as error:  # a full disk: at the next hour again
+            log.warning("segments_not_expired", error=repr(error))
 
 
 async def _keep(api: KubeApi, store: LineageStore, watch: tuple[str, ...]) -> None:
@@ -205,5 +209,5 @@ async def _keep(api: KubeApi, store: LineageStore, watch: tuple[str, ...]) -> No
             pages = [await api.list(own("AgentWorkflow"), namespace) for namespace in watch or (None,)]
             items = [item for page in pages for item in page.items]
             await retention.sweep_all(store, retention.policy_of(items))
-        except (SluicegateError, OSError) as error:
+        except (SluicegateError, sqlite3.Error, OSError) as error:
             log.warning("retention_failed", error=repr(error))
