@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.contracts.adapters import system
 from sluicegate.lineage import entries
 from tests.console import objects
 from tests.console.kube import Room, said
 from tests.console.said import Said
+from tests.controlplane.audit import Entry
 from tests.controlplane.plane import ControlPlane
 from tests.lineage.builders import fell_back, run
 from tests.operator.edge import processes
@@ -30,10 +32,12 @@ HOME = "console-lineage"
 def lineage(governed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """With thirty runs of namespace HOME, three of which fell back."""
     processes.accounts(governed, HOME)
-    held = [run(ID.format(number), namespace=HOME) for number in range(27)]
-    held += [
-        run(ID.format(number), namespace=HOME, steps=(fell_back("planner"),)) for number in range(27, 30)
-    ]
+    fresh = {
+        "namespace": HOME,
+        "started_at": system.now().isoformat(),
+    }  # the process keeps runs for some days
+    held = [run(ID.format(number), **fresh) for number in range(27)]
+    held += [run(ID.format(number), steps=(fell_back("planner"),), **fresh) for number in range(27, 30)]
     lines = b"".join(entries.encode_run(one) for one in held)
     with processes.lineage(governed, tmp_path_factory.mktemp("lineage")) as running:
         code, found = running.ask(
@@ -57,8 +61,8 @@ def token(lineage: Running, governed: ControlPlane) -> str:
 
 
 @pytest.fixture
-def there(lineage: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """People are told where it is."""
+def there(room: Room, lineage: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are told where it is; `room` forgot what the tester's own environment says."""
     monkeypatch.setenv("SLUICEGATE_LINEAGE_URL", f"http://127.0.0.1:{lineage.port}")
 
 
@@ -100,19 +104,29 @@ def test_without_an_address_runs_are_asked_for_through_the_api_server(
     room: Room, token: str, tmp_path: Path, governed: ControlPlane
 ) -> None:
     """The person may ask the Service of the chart, by the chart's role; there is nobody behind it."""
-    ports = [{"name": "http", "port": 80}]
     metadata = {"name": processes.LINEAGE, "namespace": SYSTEM}
-    governed.apply({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}})
+    ports = [{"name": "http", "port": 80}]
+    governed.apply(
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}},
+        {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata},
+    )
     after = governed.audit_position()
     missing = dora(room, tmp_path, token, "run", "list")
     governed.kubectl("delete", "service", processes.LINEAGE, "-n", SYSTEM)
     assert missing.code == 6, missing.err
-    asked = [
-        one for one in governed.audit(after) if one.resource == "services" and one.subresource == "proxy"
-    ]
-    assert {(one.verb, one.name, one.code) for one in asked} == {
-        ("get", f"http:{processes.LINEAGE}:http", 503)
-    }
+
+    def asked() -> list[Entry]:
+        found = [one for one in governed.audit(after) if one.stage == "ResponseComplete"]
+        return [one for one in found if (one.resource, one.subresource) == ("services", "proxy")]
+
+    [one] = until("it is noted", asked)
+    assert (one.user, one.verb, one.name, one.code) == (
+        f"system:serviceaccount:{HOME}:dora",
+        "get",
+        f"http:{processes.LINEAGE}:http",
+        503,
+    )
+    assert 'Role "sluicegate-runs"' in one.reason
 
 
 @pytest.mark.usefixtures("there")
