@@ -8,6 +8,7 @@ import pytest
 
 from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.stages import Action
+from sluicegate.gateway.protocols.places import CREDENTIALS
 from sluicegate.operator.__main__ import parser
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.admitter import COLLECTORS
@@ -83,6 +84,17 @@ def test_pods_are_restricted(variant: str) -> None:
             assert context["readOnlyRootFilesystem"] is True
             assert "memory" in container["resources"]["limits"]
             assert {"livenessProbe", "readinessProbe", "startupProbe"} <= container.keys()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_credentials_of_components_are_in_memory_only(variant: str) -> None:
+    gateways = [spec for spec in pods(VARIANTS[variant]).values() if "gateway" in spec["serviceAccountName"]]
+    for spec in gateways:
+        [mount] = [one for one in spec["containers"][0]["volumeMounts"] if one["name"] == CREDENTIALS]
+        [volume] = [one for one in spec["volumes"] if one["name"] == CREDENTIALS]
+        assert mount == {"name": CREDENTIALS, "mountPath": f"/state/{CREDENTIALS}"}
+        assert volume["emptyDir"] == {"medium": "Memory", "sizeLimit": "16Mi"}
+        assert "--state=/state" in spec["containers"][0]["args"]
 
 
 def test_names_are_those_of_the_code() -> None:
