@@ -90,6 +90,16 @@ def test_a_renewed_lease_keeps_the_version(table: PlanTable) -> None:
     assert table.read_all() == (replace(ROLLING, lease_until=later),)
 
 
+def test_what_did_not_change_is_not_decoded_again(table: PlanTable) -> None:
+    table.write(ROLLING)
+    table.write(replace(IDLE, workflow="other"))
+    before = table.read_all()
+    table.renew("default", "bot", 2, T0 + timedelta(seconds=60))
+    after = table.read_all()
+    assert after[0] == replace(before[0], lease_until=T0 + timedelta(seconds=60))
+    assert after[1] is before[1]
+
+
 def test_programmed_is_what_the_slowest_worker_serves(table: PlanTable) -> None:
     assert table.programmed("default", "bot") == 0
     table.acknowledge("w0", {KEY: 2}, T0)

@@ -22,6 +22,20 @@ ONE = spec_of(component(URL))
 TWO = spec_of(component(URL), version="2")
 
 
+def test_a_plan_that_did_not_move_is_not_looked_at_again() -> None:
+    book, still = PlanBook(), stable_plan(ONE, workflow="still")
+    book.update([still, stable_plan(ONE)])
+    before = book.by_key[WorkflowKey("default", "still")]
+    assert book.update([still, rolling(ONE, TWO, TrafficMode.SPLIT)]) == {
+        WorkflowKey("default", "still"): 1,
+        KEY: 2,
+    }
+    assert book.by_key[WorkflowKey("default", "still")] is before
+    book.update([rolling(ONE, TWO, TrafficMode.SPLIT)])
+    assert set(book.by_key) == {KEY}
+    assert all("still" not in path for path in book.by_path)
+
+
 def test_a_renewed_lease_or_a_new_share_compiles_nothing_anew() -> None:
     book = PlanBook()
     plan = rolling(ONE, TWO, TrafficMode.MIRROR)

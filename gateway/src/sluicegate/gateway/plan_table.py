@@ -76,6 +76,7 @@ class PlanTable:
         self._creates = creates
         self._opened: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
+        self._decoded: dict[bytes, RoutePlan] = {}
 
     def write(self, plan: RoutePlan) -> bool:
         """Store a plan unless a newer version is there. True: something changed."""
@@ -107,9 +108,18 @@ class PlanTable:
         return _plan(rows[0]) if rows else None
 
     def read_all(self) -> tuple[RoutePlan, ...]:
-        """Every plan, in name order. A plan that cannot be decoded makes the whole read Unavailable."""
+        """Every plan, in name order. A plan that cannot be decoded makes the whole read Unavailable.
+
+        One that did not change since the last read is the same object: of thousands, a few move.
+        """
         rows = self._read("SELECT body, lease_until FROM plans ORDER BY namespace, workflow")
-        return tuple(_plan(row) for row in rows)
+        known, self._decoded = self._decoded, {}
+        for body, lease in rows:
+            plan = known.get(body)
+            if plan is None or _lease_text(plan.lease_until) != lease:
+                plan = _plan((body, lease))
+            self._decoded[body] = plan
+        return tuple(self._decoded.values())
 
     def acknowledge(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -53,6 +53,11 @@ class PlanBook:
         served: dict[WorkflowKey, int] = {}
         for plan in plans:
             key = WorkflowKey(plan.namespace, plan.workflow)
+            held = old.get(key)
+            if held is not None and held.plan is plan:
+                by_key[key], served[key] = held, plan.version
+                _keep(key, held, fresh)
+                continue
             try:
                 by_key[key] = _live(plan, partial(_program, key, programs, fresh, self.credentials))
                 served[key] = plan.version
@@ -63,8 +68,13 @@ class PlanBook:
                     by_key[key] = old[key]
                     _keep(key, old[key], fresh)
         self.by_key, self._programs, self.broken = by_key, fresh, tuple(broken)
-        self.by_path = {path: live for key, live in by_key.items() for path in paths_of(key)}
+        self.by_path = {path: live for key, live in by_key.items() for path in _paths(key)}
         return served
+
+
+@lru_cache(maxsize=16_384)
+def _paths(key: WorkflowKey) -> tuple[str, ...]:
+    return paths_of(key)
 
 
 def paths_of(key: WorkflowKey) -> tuple[str, ...]:
