@@ -161,6 +161,33 @@ async def test_a_decision_is_used_once_and_abort_wins() -> None:
     assert (await world.until_done())["status"]["outcome"] == "Aborted"
 
 
+@pytest.mark.parametrize("way", ["abort", "another wish"])
+async def test_the_way_back_does_not_wait_for_evidence_and_nothing_else_goes_on_without(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    await started(world, needs={"Canary": 1, "Shadow": 10_000})
+
+    def away(*_: Any, **__: Any) -> Any:
+        raise Unavailable("the lineage process does not answer")
+
+    monkeypatch.setattr(world.lineage, "observations", away)
+    held = await world.rollout()
+    await world.memory.create(decision("on", "Promote", held, decidedBy="alice"))
+    for _ in range(4):
+        await world.round(seconds=30.0)
+    assert (await world.rollout())["status"] == held["status"]
+    if way == "abort":
+        await world.memory.create(decision("stop", "Abort", held, decidedBy="bob"))
+    else:
+        await change(world, "1.0.0")
+    done = await world.until_done(rounds=10)
+    assert done["status"]["outcome"] == ("Aborted" if way == "abort" else "Superseded")
+    plan = await world.gateways.plan("default", "echo")
+    assert plan is not None
+    assert plan.candidate is None
+
+
 async def test_a_failing_part_is_retried_and_does_not_stop_the_others() -> None:
     world = World()
     await started(world, needs={"Canary": 10_000})

@@ -7,7 +7,7 @@ from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
-from sluicegate.contracts.stages import Stage, State, Verdict
+from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import decisions, gates, phrases, planning, revisions, table, transitions, verdicts
 from sluicegate.rollout.approvals import Standing, standing
 from sluicegate.rollout.model import RolloutObserved
@@ -64,6 +64,18 @@ def _is_wanted(observed: RolloutObserved) -> bool:
     wished = revision_digest(workflow.spec)
     # An undo goes back although the wish still names the version that is undone.
     return wished == spec.candidate.digest or (spec.rollback and wished == spec.stable.digest)
+
+
+def turns_back(observed: RolloutObserved) -> bool:
+    """Whether the stage is left for stable whatever the evidence says: a person aborts, or another version is wished."""
+    known = {record.uid for record in observed.rollout.status.decisions} if observed.rollout.status else set()
+    aborts = any(
+        item.spec.action is Action.ABORT
+        and item.spec.target.uid == observed.rollout.metadata.uid
+        and item.metadata.uid not in known
+        for item in observed.decisions
+    )
+    return aborts or not take_bearings(observed).is_wanted
 
 
 def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> Survey:

@@ -1,9 +1,9 @@
 """Gather: everything that one decision looks at, read once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from sluicegate.contracts.errors import NotFound
+from sluicegate.contracts.errors import NotFound, SluicegateError
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources import (
     KINDS,
@@ -15,6 +15,7 @@ from sluicegate.contracts.resources import (
 )
 from sluicegate.contracts.stages import Stage
 from sluicegate.operator.ports import GatewayView, Json, ResourceReader
+from sluicegate.rollout.looks import turns_back
 from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
 
@@ -69,7 +70,7 @@ class Gatherer:
         workflow = rollout.spec.workflow
         wanted = look(rollout)
         programmed = await self.gateways.programmed(ref.namespace, workflow)
-        return held, RolloutObserved(
+        observed = RolloutObserved(
             rollout=rollout,
             workflow=await self._workflow_of(rollout),
             stable=await self._revision(ref.namespace, rollout.spec.stable.name),
@@ -79,9 +80,21 @@ class Gatherer:
             programmed=programmed.version,
             live_gateways=programmed.gateways,
             trouble=programmed.trouble,
-            evidence=await self.evidence.evidence(wanted) if wanted else None,
-            sampled_fallbacks=await self._sampled(rollout, wanted),
         )
+        return held, await self._with_evidence(observed, wanted)
+
+    async def _with_evidence(self, observed: RolloutObserved, wanted: Look | None) -> RolloutObserved:
+        """Without it nothing is decided, but the way back to stable never waits for it."""
+        try:
+            return replace(
+                observed,
+                evidence=await self.evidence.evidence(wanted) if wanted else None,
+                sampled_fallbacks=await self._sampled(observed.rollout, wanted),
+            )
+        except SluicegateError:
+            if not turns_back(observed):
+                raise
+        return observed
 
     async def _held(self, ref: Ref) -> Json | None:
         try:
