@@ -172,6 +172,17 @@ def test_an_urgent_key_goes_first_whatever_the_rate() -> None:
     assert waiting.take(1.0) == ("b", 1.0)
 
 
+def test_an_urgent_key_does_not_wait_for_the_back_off_of_the_look_before_it() -> None:
+    ready = queue(Limits(base=30.0))
+    ready.add("a", 0.0)
+    ready.take(0.0)
+    ready.add("a", 0.0, urgent=True)
+    ready.done("a", 1.0, failed=True)
+    assert ready.take(1.0) is not None
+    ready.done("a", 1.0, failed=True)
+    assert ready.take(2.0) is None, "it keeps failing"
+
+
 def test_no_more_than_the_rate_is_handled() -> None:
     ready = queue(Limits(rate=10.0, burst=5))
     for number in range(100):

@@ -81,6 +81,8 @@ class Queue(Generic[K]):
             return None
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
+        if again is not None and key in self._urgent:
+            return 0.0  # what a person decided meanwhile was not seen yet; the next failure waits
         delay = self.jitter(min(self.limits.cap, self.limits.base * 2.0 ** min(count, 40)))
         # A key that keeps failing waits, even when it was added meanwhile.
         self._ready.pop(key, None)
