@@ -188,6 +188,18 @@ async def test_the_way_back_does_not_wait_for_evidence_and_nothing_else_goes_on_
     assert plan.candidate is None
 
 
+async def test_a_decision_that_cannot_be_read_keeps_nobody_from_aborting() -> None:
+    world = World()
+    await started(world, needs={"Canary": 10_000})
+    held = await world.rollout()
+    for name, action, more in (
+        ("odd", "Promote", {"expiresAt": "0000-01-01T00:00:00Z"}),
+        ("stop", "Abort", {}),
+    ):
+        await world.memory.create(decision(name, action, held, decidedBy="bob", **more))
+    assert (await world.until_done(rounds=10))["status"]["outcome"] == "Aborted"
+
+
 async def test_a_failing_part_is_retried_and_does_not_stop_the_others() -> None:
     world = World()
     await started(world, needs={"Canary": 10_000})

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+import structlog
+from pydantic import ValidationError
+
 from sluicegate.contracts.errors import NotFound, SluicegateError
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources import (
@@ -14,11 +17,12 @@ from sluicegate.contracts.resources import (
     WorkflowRollout,
 )
 from sluicegate.contracts.stages import Stage
-from sluicegate.operator.ports import GatewayView, Json, ResourceReader
+from sluicegate.operator.ports import GatewayView, Json, ResourceReader, ref_of
 from sluicegate.rollout.looks import turns_back
 from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
 
+log = structlog.get_logger(__name__)
 R = TypeVar("R", bound=Resource)
 
 
@@ -75,7 +79,7 @@ class Gatherer:
             workflow=await self._workflow_of(rollout),
             stable=await self._revision(ref.namespace, rollout.spec.stable.name),
             candidate=await self._revision(ref.namespace, rollout.spec.candidate.name),
-            decisions=await self._owned(Decision, rollout.metadata.uid),
+            decisions=await self._decisions(rollout.metadata.uid),
             plan=await self.gateways.plan(ref.namespace, workflow),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
@@ -105,6 +109,17 @@ class Gatherer:
     async def _owned(self, kind: type[R], owner: str | None) -> tuple[R, ...]:
         """Objects of `kind` that belong to this very object, not to an earlier one of its name."""
         return tuple(typed(item, kind) for item in await self.store.owned(kind.__name__, owner or ""))
+
+    async def _decisions(self, rollout: str | None) -> tuple[Decision, ...]:
+        """What cannot be read decides nothing, and keeps nobody from aborting."""
+        found = []
+        for item in await self.store.owned("Decision", rollout or ""):
+            try:
+                found.append(typed(item, Decision))
+            except ValidationError as error:
+                where = [".".join(map(str, one["loc"])) for one in error.errors(include_input=False)[:5]]
+                log.warning("decision_unreadable", about=str(ref_of(item)), fields=where)
+        return tuple(found)
 
     async def _workflow_of(self, rollout: WorkflowRollout) -> AgentWorkflow | None:
         ref = Ref("AgentWorkflow", rollout.metadata.namespace, rollout.spec.workflow)
