@@ -18,7 +18,7 @@ import orjson
 import structlog
 
 from sluicegate.contracts.adapters import system
-from sluicegate.contracts.errors import Conflict, SluicegateError
+from sluicegate.contracts.errors import Conflict, Refused, SluicegateError
 from sluicegate.lineage import segments
 from sluicegate.lineage.segments import Segment
 from sluicegate.lineage.spool import POSITIONS
@@ -96,9 +96,14 @@ class Shipper:
         """One chunk of every writer that has news. Whether there may be more at once; `failing` says what went wrong."""
         try:
             segments.discover(self.spool, self._segments, {})
-            moved = False
+            moved, stuck = False, None
             for group in segments.in_turn(self._segments):
-                moved = await self._ship_first(group) or moved
+                try:
+                    moved = await self._ship_first(group) or moved
+                except (Refused, OSError) as error:  # of this writer alone; the others go on
+                    stuck = error
+            if stuck is not None:
+                raise stuck
         except (SluicegateError, OSError) as error:
             if self.failing is None:
                 log.warning("runs_not_shipped", error=str(error))
