@@ -62,11 +62,14 @@ class Feeds:
             self.moved(*key)
 
 
-async def follow_home(api: KubeReader, namespace: str, sink: TellingSink) -> None:
-    """Gateways beside an operator that watches other namespaces only: kopf has one set of namespaces for all kinds."""
+async def follow_home(api: KubeReader, namespace: str, sink: TellingSink, listed: asyncio.Event) -> None:
+    """Gateways beside an operator that watches other namespaces only: kopf has one set of namespaces for all kinds.
+
+    listed: set once those that there are were told; before, it would look as if nobody had to follow a plan.
+    """
     while True:
         try:
-            await _follow(api, namespace, sink)
+            await _follow(api, namespace, sink, listed)
         except Expired:
             continue
         except SluicegateError as error:
@@ -74,9 +77,10 @@ async def follow_home(api: KubeReader, namespace: str, sink: TellingSink) -> Non
             await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _follow(api: KubeReader, namespace: str, sink: TellingSink) -> None:
+async def _follow(api: KubeReader, namespace: str, sink: TellingSink, listed: asyncio.Event) -> None:
     page = await api.list(LEASES, namespace, labels=GATEWAYS)
     sink.listed(page.items, page.version, namespace)
+    listed.set()
     after = page.version
     while True:
         async for seen in api.watch(LEASES, namespace, labels=GATEWAYS, after=after):

@@ -141,10 +141,14 @@ class Replica:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.informer.run())
             group.create_task(self._report())
+            home = asyncio.Event()
             if config.watch and config.namespace not in config.watch:
-                group.create_task(follow_home(parts.api, config.namespace, gateways))
+                group.create_task(follow_home(parts.api, config.namespace, gateways, home))
+            else:
+                home.set()
             async with asyncio.timeout(config.start_seconds):
                 await self.informer.synced.wait()
+                await home.wait()
             group.create_task((await self._serve()).run())
             self._election = group.create_task(parts.elector.run(self._work()))
 
