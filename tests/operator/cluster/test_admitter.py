@@ -125,6 +125,35 @@ async def test_a_bot_that_attests_the_same_author_again_is_not_overwritten() -> 
     assert [operation["value"] for operation in answer.patch] == ["bob"]
 
 
+# old author and new author of a changed spec, caller's verbs -> the stamp; whether the API server is asked.
+_STAMPS = {
+    "a bot names nobody": ("alice", None, {"attest"}, [], True),
+    "a bot names nobody on a new one": (..., None, {"attest"}, [], True),
+    "a person names nobody": ("alice", None, set(), ["bob"], True),
+    "a person names nobody on a new one": (..., None, set(), ["bob"], True),
+    "a person names themselves": ("alice", "bob", set(), [], False),
+    "another is named": ("alice", "carol", set(), [], False),
+}
+
+
+@pytest.mark.parametrize(("before", "named", "verbs", "stamp", "is_asked"), _STAMPS.values(), ids=_STAMPS)
+async def test_who_may_attest_is_not_stamped(
+    before: Any, named: str | None, verbs: set[str], stamp: list[str], is_asked: bool
+) -> None:
+    server = Server(verbs={"bob": verbs})
+    old = None if before is ... else written("1.0.0", before)
+    answer = await admitter(server).mutate(request(old, written("2.0.0", named)))
+    assert [one["value"] for one in answer.patch] == [{CHANGED_BY: name} for name in stamp]
+    assert server.asked == (["may bob attest"] if is_asked else [])
+
+
+async def test_a_spec_that_stays_asks_nobody() -> None:
+    server = Server(verbs={"bob": {"attest"}})
+    answer = await admitter(server).mutate(request(written("1.0.0"), written("1.0.0", None)))
+    assert [one["value"] for one in answer.patch] == [{CHANGED_BY: "alice"}]
+    assert server.asked == []
+
+
 @pytest.mark.parametrize(("verbs", "code"), [({"breakglass"}, 200), (set(), 403)], ids=["may", "may not"])
 async def test_the_finalizer_is_taken_off_with_the_verb_breakglass(verbs: set[str], code: int) -> None:
     server = Server(verbs={"bob": verbs})

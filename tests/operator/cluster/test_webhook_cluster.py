@@ -87,7 +87,8 @@ def ruled(installed: ControlPlane) -> ControlPlane:
     installation.install(installed, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     installed.kubectl("create", "namespace", NAMESPACE, check=False)
     for user in ("alice", "bob", "carol"):
-        installed.allow(f"user:{user}", "cluster-admin", NAMESPACE)
+        for role in ("edit", "approver", "aborter"):
+            installed.allow(f"user:{user}", f"sluicegate-{role}", NAMESPACE)
     return installed
 
 

@@ -1,7 +1,7 @@
 """What the webhook answers: the rules of `rollout.admission`, with what they look at read from the cache.
 
 Who may use a custom verb is asked of the API server only where the answer changes something: a bot that names another
-author, and whoever takes the finalizer off. The verbs of decisions are the admission policies' to check.
+author, whoever names none, and whoever takes the finalizer off. The verbs of decisions are the admission policies' to check.
 """
 
 import asyncio
@@ -83,9 +83,7 @@ class ClusterAdmitter:
             return Answer(
                 patch=tuple(webhook_stamps.decision_patch(new, request.caller) if old is None else ())
             )
-        attests = webhook_stamps.is_left_over(old, new, request.caller) and await self._may(
-            request, Verb.ATTEST
-        )
+        attests = webhook_stamps.is_left(old, new, request.caller) and await self._may(request, Verb.ATTEST)
         return Answer(patch=tuple(webhook_stamps.author_patch(old, new, request.caller, attests=attests)))
 
     async def _context(

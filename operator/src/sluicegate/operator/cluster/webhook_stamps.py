@@ -12,29 +12,29 @@ _ANNOTATIONS: Final = "/metadata/annotations"
 def author_patch(old: Json | None, new: Json, caller: str, *, attests: bool = False) -> Iterator[Json]:
     """An AgentWorkflow: a new or changed spec is the caller's, unless the caller named somebody.
 
-    A name that stands there from before is only meant when the caller may attest. A spec that stays keeps its author,
-    also when the caller's manifest does not know of it.
+    Who may attest speaks for others: a name that stands there from before is meant, and a missing one is not filled in,
+    so that the author has to be named. A spec that stays keeps its author, also when the caller's manifest does not know
+    of it.
     """
-    named, before = _author(new), None if old is None else _author(old)
-    same = old is not None and old.get("spec") == new.get("spec")
-    if same:
-        wanted = before if named is None else named
-    else:
-        is_left = named is None or (named == before and not attests)
-        wanted = caller if is_left else named
+    named = _author(new)
+    wanted = named
+    if not _is_changed(old, new):
+        wanted = named or (None if old is None else _author(old))
+    elif not attests and is_left(old, new, caller):
+        wanted = caller
     if wanted is not None and wanted != named:
         yield from _annotated(new, wanted)
 
 
-def is_left_over(old: Json | None, new: Json, caller: str) -> bool:
-    """Whether it matters if the caller may attest: a changed spec still bears another's name."""
+def is_left(old: Json | None, new: Json, caller: str) -> bool:
+    """Whether it matters if the caller may attest: a new or changed spec bears nobody's name, or another's from before."""
     named = _author(new)
-    return (
-        old is not None
-        and old.get("spec") != new.get("spec")
-        and named not in {None, caller}
-        and named == _author(old)
-    )
+    before = None if old is None else _author(old)
+    return _is_changed(old, new) and named != caller and named in {None, before}
+
+
+def _is_changed(old: Json | None, new: Json) -> bool:
+    return old is None or old.get("spec") != new.get("spec")
 
 
 def decision_patch(new: Json, caller: str) -> Iterator[Json]:
