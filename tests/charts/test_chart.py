@@ -276,10 +276,7 @@ BESIDES = {
     ("discovery.k8s.io", "endpointslices", "", "list"),
     ("gateway.networking.k8s.io", "gateways", "", "get"),
     ("gateway.networking.k8s.io", "gatewayclasses", "", "get"),
-    *(
-        ("gateway.networking.k8s.io", "httproutes", "", verb)
-        for verb in ("get", "list", "watch", "create", "patch")
-    ),
+    *(("gateway.networking.k8s.io", "httproutes", "", verb) for verb in ("get", "list", "watch", "patch")),
 }
 """Rights that the operator does not insist on when it starts."""
 

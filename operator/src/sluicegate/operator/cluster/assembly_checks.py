@@ -60,10 +60,10 @@ class Right:
 _IN_WATCHED: Final[tuple[tuple[Api, str, tuple[str, ...]], ...]] = (
     (own("AgentWorkflow"), "", ("get", "list", "watch", "patch")),
     (own("AgentWorkflow"), "status", ("patch",)),
-    (own("WorkflowRevision"), "", ("get", "list", "watch", "create", "patch", "delete")),
-    (own("WorkflowRollout"), "", ("get", "list", "watch", "create", "patch", "delete")),
+    (own("WorkflowRevision"), "", ("get", "list", "watch", "create", "delete")),
+    (own("WorkflowRollout"), "", ("get", "list", "watch", "create", "delete")),
     (own("WorkflowRollout"), "status", ("patch",)),
-    (own("Decision"), "", ("get", "list", "watch")),
+    (own("Decision"), "", ("get", "list", "watch", "delete")),
     (CONFIG_MAPS, "", ("get", "list", "watch", "create", "patch", "delete")),
     (LEASES, "", ("list", "watch")),
     (EVENTS, "", ("create", "patch")),
@@ -157,7 +157,7 @@ async def _is_served(api: KubeApi, kind: Api, namespace: str) -> bool:
 
 async def may_route(api: KubeApi, watch: Sequence[str]) -> bool:
     """Whether HTTPRoutes may be followed and written; without them workflows of runtime Service wait."""
-    verbs = ("get", "list", "watch", "create", "patch")
+    verbs = ("get", "list", "watch", "patch")
     wanted = [
         Right(api=HTTP_ROUTES, verb=verb, namespace=namespace)
         for namespace in watch or (None,)
