@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ HOME = "console-lineage"
 def lineage(governed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """With thirty runs of namespace HOME, three of which fell back."""
     processes.accounts(governed, HOME)
-    fresh = {
+    fresh: dict[str, Any] = {
         "namespace": HOME,
         "started_at": system.now().isoformat(),
     }  # the process keeps runs for some days
