@@ -200,6 +200,23 @@ async def test_a_decision_that_cannot_be_read_keeps_nobody_from_aborting() -> No
     assert (await world.until_done(rounds=10))["status"]["outcome"] == "Aborted"
 
 
+async def test_a_wish_that_cannot_be_read_is_nobodys_and_users_come_back_to_stable() -> None:
+    """The schema takes `contract.input: 5`, the models do not; it gets in where no webhook is asked."""
+    world = World()
+    await started(world, needs={"Canary": 10_000})
+    held = await world.memory.get(KEY)
+    held["spec"]["contract"] = {"input": 5}
+    await world.memory.update(held)
+    before = world.gateways.plans[("default", "echo")].lease_until
+    assert (await world.until_done(rounds=10))["status"]["state"] == "Done"
+    for _ in range(10):
+        await world.round(seconds=10)
+    after = world.gateways.plans[("default", "echo")].lease_until
+    assert after == before, "nobody renews the candidate's share"
+    assert before is not None
+    assert before < world.clock.at
+
+
 async def test_a_failing_part_is_retried_and_does_not_stop_the_others() -> None:
     world = World()
     await started(world, needs={"Canary": 10_000})

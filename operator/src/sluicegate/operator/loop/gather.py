@@ -5,8 +5,9 @@ from typing import Protocol, TypeVar
 
 import structlog
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from sluicegate.contracts.errors import NotFound, SluicegateError
+from sluicegate.contracts.errors import NotFound, Problem, Refused, SluicegateError
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources import (
     KINDS,
@@ -48,12 +49,15 @@ class Gatherer:
 
     async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
         """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
-        revisions and rollouts; None when it is gone.
+        revisions and rollouts; None when it is gone. Refused when it cannot be read.
         """
         held = await self._held(ref)
         if held is None:
             return None
-        workflow = typed(held, AgentWorkflow)
+        try:
+            workflow = typed(held, AgentWorkflow)
+        except ValidationError as error:
+            raise Refused(tuple(_problem(one) for one in error.errors(include_input=False))) from error
         programmed = await self.gateways.programmed(ref.namespace, ref.name)
         return held, WorkflowObserved(
             workflow=workflow,
@@ -126,7 +130,11 @@ class Gatherer:
         held = await self._held(ref)
         if held is None or held["metadata"]["uid"] != rollout.spec.workflow_uid:
             return None
-        return typed(held, AgentWorkflow)
+        try:
+            return typed(held, AgentWorkflow)
+        except ValidationError:  # nobody wishes what cannot be read: back to stable
+            log.warning("wish_unreadable", about=str(ref))
+            return None
 
     async def _revision(self, namespace: str, name: str) -> WorkflowRevision | None:
         held = await self._held(Ref("WorkflowRevision", namespace, name))
@@ -138,6 +146,10 @@ class Gatherer:
         if not stage_of(rollout.spec, Stage.CONTROLLED).review_fallbacks:
             return frozenset()
         return await self.evidence.sampled_fallbacks(wanted)
+
+
+def _problem(error: ErrorDetails) -> Problem:
+    return Problem(path=".".join(map(str, error["loc"])), message=error["msg"])
 
 
 def typed(held: Json, kind: type[R]) -> R:
