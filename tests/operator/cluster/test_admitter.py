@@ -125,26 +125,31 @@ async def test_a_bot_that_attests_the_same_author_again_is_not_overwritten() -> 
     assert [operation["value"] for operation in answer.patch] == ["bob"]
 
 
-# old author and new author of a changed spec, caller's verbs -> the stamp; whether the API server is asked.
+BOT = "system:serviceaccount:flux-system:kustomize-controller"
+# caller, old author and new author of a changed spec, caller's verbs -> the stamp; whether the API server is asked.
 _STAMPS = {
-    "a bot names nobody": ("alice", None, {"attest"}, [], True),
-    "a bot names nobody on a new one": (..., None, {"attest"}, [], True),
-    "a person names nobody": ("alice", None, set(), ["bob"], True),
-    "a person names nobody on a new one": (..., None, set(), ["bob"], True),
-    "a person names themselves": ("alice", "bob", set(), [], False),
-    "another is named": ("alice", "carol", set(), [], False),
+    "a bot names nobody": (BOT, "alice", None, {"attest"}, [], True),
+    "a bot names nobody on a new one": (BOT, ..., None, {"attest"}, [], True),
+    "a bot that may not attest": (BOT, ..., None, set(), [BOT], True),
+    "a person names nobody": ("bob", "alice", None, set(), ["bob"], False),
+    "a person names nobody on a new one": ("bob", ..., None, set(), ["bob"], False),
+    "an administrator, who may everything, names nobody": ("bob", ..., None, {"attest"}, ["bob"], False),
+    "a person names themselves": ("bob", "alice", "bob", set(), [], False),
+    "another is named": ("bob", "alice", "carol", set(), [], False),
 }
 
 
-@pytest.mark.parametrize(("before", "named", "verbs", "stamp", "is_asked"), _STAMPS.values(), ids=_STAMPS)
-async def test_who_may_attest_is_not_stamped(
-    before: Any, named: str | None, verbs: set[str], stamp: list[str], is_asked: bool
+@pytest.mark.parametrize(
+    ("caller", "before", "named", "verbs", "stamp", "is_asked"), _STAMPS.values(), ids=_STAMPS
+)
+async def test_a_person_is_the_author_and_a_bot_that_attests_has_to_name_one(
+    caller: str, before: Any, named: str | None, verbs: set[str], stamp: list[str], is_asked: bool
 ) -> None:
-    server = Server(verbs={"bob": verbs})
+    server = Server(verbs={caller: verbs})
     old = None if before is ... else written("1.0.0", before)
-    answer = await admitter(server).mutate(request(old, written("2.0.0", named)))
+    answer = await admitter(server).mutate(request(old, written("2.0.0", named), caller))
     assert [one["value"] for one in answer.patch] == [{CHANGED_BY: name} for name in stamp]
-    assert server.asked == (["may bob attest"] if is_asked else [])
+    assert server.asked == ([f"may {caller} attest"] if is_asked else [])
 
 
 async def test_a_spec_that_stays_asks_nobody() -> None:

@@ -7,30 +7,35 @@ from sluicegate.contracts.resources.base import API_VERSION, CHANGED_BY
 from sluicegate.operator.ports import Json
 
 _ANNOTATIONS: Final = "/metadata/annotations"
+_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def author_patch(old: Json | None, new: Json, caller: str, *, attests: bool = False) -> Iterator[Json]:
     """An AgentWorkflow: a new or changed spec is the caller's, unless the caller named somebody.
 
-    Who may attest speaks for others: a name that stands there from before is meant, and a missing one is not filled in,
-    so that the author has to be named. A spec that stays keeps its author, also when the caller's manifest does not know
+    attests: `is_left` was asked, and the caller may. A spec that stays keeps its author, also when the caller's manifest does not know
     of it.
     """
     named = _author(new)
     wanted = named
     if not _is_changed(old, new):
         wanted = named or (None if old is None else _author(old))
-    elif not attests and is_left(old, new, caller):
+    elif not attests and named in {None, None if old is None else _author(old)}:
         wanted = caller
     if wanted is not None and wanted != named:
         yield from _annotated(new, wanted)
 
 
 def is_left(old: Json | None, new: Json, caller: str) -> bool:
-    """Whether it matters if the caller may attest: a new or changed spec bears nobody's name, or another's from before."""
+    """Whether it matters if the caller may attest. Who may speaks for others: a name that stands there from before is
+    meant; and a bot that names nobody is not the author, so that it has to name one. A person is, whatever else they may.
+    """
     named = _author(new)
-    before = None if old is None else _author(old)
-    return _is_changed(old, new) and named != caller and named in {None, before}
+    if not _is_changed(old, new):
+        return False
+    if named is None:
+        return caller.startswith(_ACCOUNT)
+    return old is not None and named == _author(old) and named != caller
 
 
 def _is_changed(old: Json | None, new: Json) -> bool:
