@@ -21,7 +21,15 @@ def plane() -> Iterator[ControlPlane | ExistingCluster]:
 
 
 @pytest.fixture(scope="session")
-def installed(plane: ControlPlane) -> ControlPlane:
+def kinds(plane: ControlPlane) -> ControlPlane:
     """The control plane with the project's kinds, and the Gateway API's."""
     installation.install(plane)
     return plane
+
+
+@pytest.fixture(scope="module")
+def installed(kinds: ControlPlane) -> Iterator[ControlPlane]:
+    """The same for one file: no admission rules of the file before, and none of this one afterwards."""
+    installation.clear(kinds)
+    yield kinds
+    installation.clear(kinds)

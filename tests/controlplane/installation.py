@@ -5,8 +5,15 @@ from pathlib import Path
 
 from tests.controlplane.binaries import NoControlPlane
 from tests.controlplane.plane import ControlPlane
+from tests.operator.up import until
 
 ROOT = Path(__file__).parents[2]
+_RULES = (
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+    "validatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+)
 
 
 def install(plane: ControlPlane) -> None:
@@ -19,3 +26,17 @@ def install(plane: ControlPlane) -> None:
         plane.kubectl("apply", "--server-side", *(f"--filename={file}" for file in files))
         wait = ["--for=condition=Established", "--all", "customresourcedefinitions", "--timeout=60s"]
         plane.kubectl("wait", *wait, seconds=70)
+
+
+def clear(plane: ControlPlane) -> None:
+    """Remove every admission rule, and wait until none is in force."""
+    if not isinstance(plane, ControlPlane):
+        return  # a cluster of somebody else
+    plane.kubectl("delete", ",".join(_RULES), "--all")
+    until("no policy is in force", lambda: _is_free(plane))
+
+
+def _is_free(plane: ControlPlane) -> bool:
+    """Whether a plan may be written by a person, which the chart's policies forbid."""
+    probe = ("create", "configmap", "sluicegate-plan-probe", "-n", "default", "--dry-run=server")
+    return plane.kubectl(*probe, check=False).returncode == 0

@@ -6,7 +6,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.crds.server import Server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(installed: ControlPlane) -> Server:
     """Requests as admin."""
     return Server(installed)
