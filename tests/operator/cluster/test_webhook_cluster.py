@@ -166,6 +166,7 @@ async def test_no_request_fails_while_leaf_and_authority_are_replaced(ruled: Con
                 until,
                 "the new bundle is used",
                 lambda: all(served.server.connections[path] != peer for path, peer in before.items()),
+                120,
             )
             clock.behind = timedelta()  # half an hour later and more: the next one signs
             await served.keeper.once()
