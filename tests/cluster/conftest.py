@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from sluicegate.operator.cluster import names
 from tests.charts import installation
 from tests.cluster.product import Product, running
 from tests.controlplane.plane import ControlPlane
@@ -21,22 +20,14 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cluster(installed: ControlPlane) -> Iterator[ControlPlane]:
+def cluster(unruled: ControlPlane) -> ControlPlane:
     """The control plane with the chart's rules and rights, a namespace `shop`, and people with roles in it."""
-    prepare(installed)
-    yield installed
-    remove_webhooks(installed)
-    installation.remove(installed)
-
-
-def remove_webhooks(plane: ControlPlane) -> None:
-    """Without an operator they refuse everything; and it put its own address into them."""
-    plane.kubectl("delete", ",".join(WEBHOOKS), "--ignore-not-found", names.WEBHOOKS)
+    prepare(unruled)
+    return unruled
 
 
 def prepare(plane: ControlPlane) -> None:
     """What an administrator does before the product starts."""
-    remove_webhooks(plane)
     installation.install(plane, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     plane.kubectl("create", "namespace", NAMESPACE, check=False)
     plane.allow("group:team", "sluicegate-edit", NAMESPACE)

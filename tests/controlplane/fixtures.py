@@ -21,15 +21,15 @@ def plane() -> Iterator[ControlPlane | ExistingCluster]:
 
 
 @pytest.fixture(scope="session")
-def kinds(plane: ControlPlane) -> ControlPlane:
+def installed(plane: ControlPlane) -> ControlPlane:
     """The control plane with the project's kinds, and the Gateway API's."""
     installation.install(plane)
     return plane
 
 
 @pytest.fixture(scope="module")
-def installed(kinds: ControlPlane) -> Iterator[ControlPlane]:
-    """The same for one file: no admission rules of the file before, and none of this one afterwards."""
-    installation.clear(kinds)
-    yield kinds
-    installation.clear(kinds)
+def unruled(installed: ControlPlane) -> Iterator[ControlPlane]:
+    """The same for a file that makes admission rules: none of an earlier file, and none of this one afterwards."""
+    installation.clear(installed)
+    yield installed
+    installation.clear(installed)

@@ -42,7 +42,8 @@ def lines() -> Iterator[str]:
 
 
 @pytest.fixture
-def product(installed: ControlPlane, tmp_path: Path) -> Iterator[Product]:
+def product(unruled: ControlPlane, tmp_path: Path) -> Iterator[Product]:
+    installed = unruled
     installation.install(installed, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     try:
         with running(installed, tmp_path / "product") as product:

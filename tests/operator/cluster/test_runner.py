@@ -23,7 +23,8 @@ NAMESPACE = "runner"
 
 
 @pytest.fixture(scope="module")
-def ruled(installed: ControlPlane) -> ControlPlane:
+def ruled(unruled: ControlPlane) -> ControlPlane:
+    installed = unruled
     installation.install(installed, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     installed.kubectl("create", "namespace", NAMESPACE, check=False)
     installed.allow("group:team", "sluicegate-edit", NAMESPACE)

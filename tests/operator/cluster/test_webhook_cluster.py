@@ -83,7 +83,8 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def ruled(installed: ControlPlane) -> ControlPlane:
+def ruled(unruled: ControlPlane) -> ControlPlane:
+    installed = unruled
     installation.install(installed, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
     installed.kubectl("create", "namespace", NAMESPACE, check=False)
     for user in ("alice", "bob", "carol"):
