@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from sluicegate.contracts.resources.base import Condition
 from sluicegate.rollout import conditions, events, gates
 
 pytest_plugins = ["tests.controlplane.fixtures"]
+
+# A busy machine is slow for everybody; what is generated does not depend on it.
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("busy")
 
 _TYPES = {
     (item.type, reason)

@@ -41,9 +41,13 @@ def product(
 
 
 @pytest.fixture(autouse=True)
-def healed(proxy: FaultProxy) -> Iterator[None]:
+def healed(product: Product, proxy: FaultProxy) -> Iterator[None]:
+    """Without faults again, and with an operator that admits."""
     yield
     proxy.plan()
+    operator = product.operators[0]
+    if operator.running is None or operator.running.poll() is not None:
+        operator.start()
 
 
 FAULTS: dict[str, tuple[Rule, ...]] = {
@@ -70,7 +74,7 @@ def test_a_rollout_ends_right_whatever_the_api_server_does(
         proxy.cut_all()  # watches that are open began before
     if rules[0].verb == "list":
         product.operators[0].kill()
-        product.operators[0].spawn()
+        product.operators[0].start()
     place.apply(staged(NEW, url))
     done = place.reach("Done", NEW, 180)
     assert sum(rule.done for rule in rules) > 0, "the fault never happened"

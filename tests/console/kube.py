@@ -43,7 +43,11 @@ KUBECTL_READS_FIRST = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
     "metadata": {"name": "console-status"},
-    "rules": [{"apiGroups": [GROUP], "resources": ["*/status"], "verbs": ["get"]}],
+    "rules": [
+        {"apiGroups": [GROUP], "resources": ["*/status"], "verbs": ["get"]},
+        # The tests play the control loop with kubectl, which applies what the loop creates.
+        {"apiGroups": [GROUP], "resources": ["workflowrevisions", "workflowrollouts"], "verbs": ["patch"]},
+    ],
 }
 _numbers = itertools.count(1)
 

@@ -84,7 +84,7 @@ async def cleared(api: DynamicApi, kinds: tuple[str, ...] = tuple(KINDS)) -> Non
         while items := (await api.list(own(kind))).items:
             for item in items:
                 metadata = item["metadata"]
-                place, name = metadata["namespace"], metadata["name"]
+                place, name = metadata.get("namespace"), metadata["name"]
                 try:
                     if metadata.get("finalizers"):
                         off = [{"op": "remove", "path": "/metadata/finalizers"}]
