@@ -54,16 +54,16 @@ def test_the_api_server_knows_each_user_by_the_certificate(
 
 
 def test_nobody_but_admin_has_a_right_until_someone_binds_one(plane: ControlPlane, namespace: str) -> None:
-    refused = plane.kubectl("get", "configmaps", "-n", namespace, user="carol", check=False)
+    refused = plane.kubectl("get", "configmaps", "-n", namespace, user="mallory", check=False)
     assert refused.returncode != 0
     assert "Forbidden" in refused.stderr
-    plane.allow("group:team", "view", namespace)
+    plane.allow("user:mallory", "view", namespace)
     # RBAC is read from a cache: a binding works a moment later.
     until(
-        "carol may read",
-        lambda: plane.kubectl("get", "cm", "-n", namespace, user="carol", check=False).returncode == 0,
+        "mallory may read",
+        lambda: plane.kubectl("get", "cm", "-n", namespace, user="mallory", check=False).returncode == 0,
     )
-    assert plane.kubectl("get", "cm", "-n", "default", user="carol", check=False).returncode != 0
+    assert plane.kubectl("get", "cm", "-n", "default", user="mallory", check=False).returncode != 0
 
 
 def test_the_audit_log_names_who_asked_what_and_the_answer(plane: ControlPlane, namespace: str) -> None:
