@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import binaries
+from tests.controlplane import binaries, installation
 from tests.controlplane.binaries import BUILT, NEEDED, Binaries, Existing, NoControlPlane
+from tests.controlplane.existing import ExistingCluster
 from tests.operator.up import until
 
 BUILD_SH = Path(binaries.__file__).with_name("build.sh")
@@ -237,3 +238,17 @@ def test_a_build_that_fails_says_so(fake: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "control plane: built" not in done.stderr
+
+
+def test_the_rules_of_an_existing_cluster_are_never_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kubectl that writes down what it is called for stands for the one on PATH."""
+    calls, kubectl = tmp_path / "calls", tmp_path / "kubectl"
+    kubectl.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    cluster = ExistingCluster(tmp_path / "kubeconfig")
+    installation.clear(cluster)
+    cluster.kubectl("version")
+    assert calls.read_text() == "version\n"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.charts import helm
+from tests.controlplane.installation import is_free
 from tests.controlplane.plane import ControlPlane
 from tests.operator.up import until
 
@@ -29,24 +30,16 @@ def install(
         plane.kubectl("create", "namespace", namespace, check=False)
     plane.apply(*found)
     if any(item["kind"] in POLICIES for item in found):
-        until("the policies are in force", lambda: not _is_free(plane))
+        until("the policies are in force", lambda: not is_free(plane))
 
 
 def remove(plane: ControlPlane, kinds: Iterable[str] = (*ROLES, *POLICIES)) -> None:
     """Take them away, and wait until the policies are not in force."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests(kinds)})
     plane.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", input=text)
-    until("the policies are gone", lambda: _is_free(plane))
+    until("the policies are gone", lambda: is_free(plane))
 
 
 def _is_last(item: dict[str, Any]) -> bool:
     """The API server takes policies over in the order in which they came."""
     return bool(item["metadata"]["name"] == _LAST)
-
-
-def _is_free(plane: ControlPlane) -> bool:
-    """Whether a plan may be written by a person, which only a policy forbids."""
-    made = plane.kubectl(
-        "create", "configmap", "sluicegate-plan-probe", "-n", "default", "--dry-run=server", check=False
-    )
-    return made.returncode == 0
