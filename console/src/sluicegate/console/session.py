@@ -14,71 +14,50 @@ from sluicegate.console.client import Client
 from sluicegate.console.output import Format
 from sluicegate.console.places import Place
 
-_WHERE = "Where"
+
+def _where(*names: str, help: str) -> Any:
+    """An option that says where the server is."""
+    return typer.Option(*names, help=help, show_default=False, rich_help_panel="Where")
+
 
 StateDir = Annotated[
     Path | None,
-    typer.Option(
+    _where(
         "--state-dir",
         help="State folder of `sluicegate up`. Default: $SLUICEGATE_STATE_DIR, else ~/.local/state/sluicegate.",
-        show_default=False,
-        rich_help_panel=_WHERE,
     ),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option(
+    _where(
         "--namespace",
         "-n",
         help="Namespace. Default: $SLUICEGATE_NAMESPACE, else that of the context, else default.",
-        show_default=False,
-        rich_help_panel=_WHERE,
     ),
 ]
-ActAs = Annotated[
-    str | None,
-    typer.Option(
-        "--as", help="Act for this user; the server may refuse.", show_default=False, rich_help_panel=_WHERE
-    ),
-]
+ActAs = Annotated[str | None, _where("--as", help="Act for this user; the server may refuse.")]
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(
-        "--kubeconfig",
-        help="A cluster, by this file instead of $KUBECONFIG or ~/.kube/config.",
-        show_default=False,
-        rich_help_panel=_WHERE,
-    ),
+    _where("--kubeconfig", help="A cluster, by this file instead of $KUBECONFIG or ~/.kube/config."),
 ]
-Context = Annotated[
-    str | None,
-    typer.Option(
-        "--context",
-        help="A cluster, by this context of the kubeconfig.",
-        show_default=False,
-        rich_help_panel=_WHERE,
-    ),
-]
+Context = Annotated[str | None, _where("--context", help="A cluster, by this context of the kubeconfig.")]
 Cluster = Annotated[
     bool | None,
-    typer.Option(
+    _where(
         "--cluster/--local",
         help="A cluster, by the kubeconfig's context, or inside a pod its own; or this machine's `sluicegate up`. "
         "Default: this machine, but a cluster for `kubectl sluicegate`, with --kubeconfig or --context, or "
         "SLUICEGATE_CLUSTER=1.",
-        show_default=False,
-        rich_help_panel=_WHERE,
     ),
 ]
 LineageUrl = Annotated[
     str | None,
-    typer.Option(
+    _where(
         "--lineage-url",
         help="On a cluster: where recorded runs are read. Default: $SLUICEGATE_LINEAGE_URL, else through the API server.",
-        show_default=False,
-        rich_help_panel=_WHERE,
     ),
 ]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
 
 SHARED: dict[str, Any] = {

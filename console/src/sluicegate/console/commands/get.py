@@ -9,7 +9,7 @@ from sluicegate.console import output
 from sluicegate.console.client import Client, Object
 from sluicegate.console.complete import complete_kind, complete_name
 from sluicegate.console.output import Format
-from sluicegate.console.session import Output, Session, connected
+from sluicegate.console.session import AllNamespaces, Output, Session, connected
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound, Problem, Refused
 
@@ -27,7 +27,6 @@ KindWord = Annotated[
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", show_default=False, autocompletion=complete_name)
 ]
-AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
 Labels = Annotated[
     str | None,
     typer.Option("--selector", "-l", help="Only with these labels: key=value,…", show_default=False),

@@ -11,7 +11,7 @@ from sluicegate.console import output, targets
 from sluicegate.console.client import WORKFLOWS
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
-from sluicegate.console.session import Output, Session, connected, reading_runs
+from sluicegate.console.session import AllNamespaces, Output, Session, connected, reading_runs
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound, Problem, Refused, Unavailable
 from sluicegate.contracts.runs import Arm, RunOutcome
@@ -20,6 +20,18 @@ from sluicegate.contracts.stages import Stage
 app = typer.Typer(no_args_is_help=True, help="Recorded runs: list, show, outcome.")
 RunId = Annotated[
     str, typer.Argument(metavar="RUN", help="Run id; the beginning is enough where it is unique.")
+]
+OfWorkflow = Annotated[
+    str | None,
+    typer.Option(
+        "--workflow", "-w", autocompletion=complete_name, show_default=False, help="Of this workflow."
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        show_default=False, help="Since a time (2026-01-31T12:00:00Z) or for a span: 30s, 10m, 2h, 1d."
+    ),
 ]
 SECONDS = 10.0
 
@@ -36,12 +48,7 @@ class Result(StrEnum):
 def list_runs(  # noqa: PLR0913 - one parameter per option
     session: Session,
     *,
-    workflow: Annotated[
-        str | None,
-        typer.Option(
-            "--workflow", "-w", autocompletion=complete_name, show_default=False, help="Of this workflow."
-        ),
-    ] = None,
+    workflow: OfWorkflow = None,
     arm: Annotated[
         Arm | None, typer.Option(case_sensitive=False, show_default=False, help="In this arm.")
     ] = None,
@@ -55,14 +62,9 @@ def list_runs(  # noqa: PLR0913 - one parameter per option
         bool | None,
         typer.Option("--fallback/--no-fallback", show_default=False, help="With or without a fallback."),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            show_default=False, help="Since a time (2026-01-31T12:00:00Z) or for a span: 30s, 10m, 2h, 1d."
-        ),
-    ] = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 20,
-    every: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
+    every: AllNamespaces = False,
     format: Output = Format.TABLE,
 ) -> None:
     """List runs, newest first."""
