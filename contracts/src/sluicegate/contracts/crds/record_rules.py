@@ -50,24 +50,13 @@ RECORDS: Final[dict[str, Guard]] = {
             ),
             *(
                 Rule(
-                    f"!({_ABOUT_ROLLOUT} && self.action in {actions}) || "
+                    f"!({_ABOUT_ROLLOUT} && self.action in ['Promote', 'Override', 'Approve', 'Retry']) || "
                     f"(has(self.expected) && has(self.expected.{field}))",
-                    f"must be said by {words}: a decision counts only for what the person saw",
+                    "must be said by Promote, Override, Approve and Retry: a decision counts only for what the person saw",
                     at=f".expected.{field}",
                     reason=REQUIRED,
                 )
-                for field, actions, words in (
-                    (
-                        "candidate",
-                        "['Promote', 'Override', 'Approve', 'Retry']",
-                        "Promote, Override, Approve and Retry",
-                    ),
-                    (
-                        "attempt",
-                        "['Promote', 'Override', 'Approve', 'Retry']",
-                        "Promote, Override, Approve and Retry",
-                    ),
-                )
+                for field in ("candidate", "attempt")
             ),
         )
     ),

@@ -14,19 +14,16 @@ REQUIRED: Final = "FieldValueRequired"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL rule over `self`. at: the field that it is about, as `.name`; words: CEL that makes the message, with the values."""
+    """A CEL rule over `self`. at: the field that it is about, as `.name`."""
 
     holds: str
     message: str
     at: str = ""
     reason: Reason = INVALID
-    words: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As in a CRD."""
         found = {"rule": self.holds, "message": self.message, "reason": self.reason}
-        if self.words:
-            found["messageExpression"] = self.words
         if self.at:
             found["fieldPath"] = self.at
         return found

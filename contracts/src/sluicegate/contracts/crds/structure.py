@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sluicegate.contracts.crds.lists import LISTS
 from sluicegate.contracts.crds.record_rules import RECORDS
-from sluicegate.contracts.crds.rules import Guard, Rule
+from sluicegate.contracts.crds.rules import Guard
 from sluicegate.contracts.crds.workflow_rules import NAMED, WORKFLOW
 from sluicegate.contracts.resources.base import EXACT_PATTERNS, Resource
 
@@ -30,11 +30,7 @@ _KEPT: Final[tuple[str, ...]] = (
     "maxItems",
     "maxProperties",
 )
-_STATUS_BOUNDS: Final[dict[str, tuple[str, int]]] = {
-    "string": ("maxLength", 32_768),
-    "array": ("maxItems", 1024),
-    "object": ("maxProperties", 1024),
-}
+_STATUS_BOUNDS: Final = {"maxLength": 32_768, "maxItems": 1024, "maxProperties": 1024}
 """Of what only the control loop writes. Above all that it writes: a refused status would be tried for ever."""
 _TOP: Final[Schema] = {
     "apiVersion": {"type": "string", "description": "Group and version: sluicegate.io/v1alpha1."},
@@ -141,13 +137,13 @@ def _map(node: Schema, place: _Place) -> Schema:
     values = node.get("additionalProperties", True)
     made = _converted(values, place.below("*")) if isinstance(values, dict) else FREE
     inside: Schema = FREE if made == FREE else {"additionalProperties": made}
-    return {"type": "object", **_bounds(node, "object", "maxProperties", place), **inside}
+    return {"type": "object", **_bounds(node, "maxProperties", place), **inside}
 
 
 def _list(node: Schema, place: _Place) -> Schema:
     return {
         "type": "array",
-        **_bounds(node, "array", "maxItems", place),
+        **_bounds(node, "maxItems", place),
         "items": _converted(node["items"], place.below("[]")),
         "x-kubernetes-list-type": "atomic",
     }
@@ -162,7 +158,7 @@ def _scalar(node: Schema, own: Schema, kind: str, place: _Place) -> Schema:
     if "pattern" in node:
         found["pattern"] = EXACT_PATTERNS.get(node["pattern"], node["pattern"])
     if kind == "string" and not {"enum", "const", "format"} & set(node):
-        found |= _bounds(node, "string", "maxLength", place)
+        found |= _bounds(node, "maxLength", place)
     elif kind == "integer":
         found["format"] = "int64"
     found |= {key: node[key] for key in _KEPT if key in node}
@@ -172,21 +168,15 @@ def _scalar(node: Schema, own: Schema, kind: str, place: _Place) -> Schema:
     return found
 
 
-def _bounds(node: Schema, kind: str, keyword: str, place: _Place) -> Schema:
+def _bounds(node: Schema, keyword: str, place: _Place) -> Schema:
     found: Schema = {key: node[key] for key in _KEPT if key in node}
     if keyword not in found:
         if not place.status:
             raise UnboundedError(f"{place.path} has no {keyword}")
-        found[keyword] = _STATUS_BOUNDS[kind][1]
+        found[keyword] = _STATUS_BOUNDS[keyword]
     return found
 
 
 def _words(node: Schema) -> str:
     """The first paragraph, in one line."""
     return " ".join(str(node.get("description", "")).split("\n\n")[0].split())
-
-
-def rules_of(model: str) -> tuple[Rule, ...]:
-    """The rules of a model by its name."""
-    found = BY_MODEL.get(model)
-    return () if found is None else found.rules

@@ -1,5 +1,6 @@
 """Rules of an AgentWorkflow: the checks of `contracts.verification` that one object can answer within the cost limits."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from sluicegate.contracts.crds.rules import (
@@ -15,9 +16,9 @@ from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.contracts.verification.gates import PAIRED, SAFETY
 
 
-def _words(values: object) -> str:
+def _words(values: Iterable[str]) -> str:
     """A CEL list of texts."""
-    return "[" + ", ".join(f"'{value}'" for value in values) + "]"  # type: ignore[attr-defined]
+    return "[" + ", ".join(f"'{value}'" for value in values) + "]"
 
 
 _ORDER: Final = _words(stage.value for stage in Stage)
