@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sluicegate.console.client import ROOT, Applied, Client, Identity, Object, items_of
-from sluicegate.console.transport import Answer, Call
-from sluicegate.contracts.errors import Problem, Refused, Unavailable
+from sluicegate.console.transport import Answer, Call, checked_user
+from sluicegate.contracts.errors import Unavailable
 from sluicegate.operator.local.state_dir import StateDir, UpFile, default_state_dir, read_up
 
 
@@ -46,10 +46,8 @@ class UnixSocket:
     """`transport.Transport` to the socket of one state folder. act_as: the user to act for, which the server may refuse."""
 
     def __init__(self, state: StateDir, *, act_as: str | None = None, timeout: float = 30.0) -> None:
-        if act_as is not None and not (act_as.isascii() and act_as.isprintable()):
-            raise Refused((Problem(path="--as", message="not a user name", value=repr(act_as)[:80]),))
-        self.state = state
-        self._headers = {"Accept": "application/json"} | ({"Sluicegate-As": act_as} if act_as else {})
+        self.state, user = state, checked_user(act_as)
+        self._headers = {"Accept": "application/json"} | ({"Sluicegate-As": user} if user else {})
         self._timeout = timeout
 
     @contextmanager

@@ -31,7 +31,6 @@ class Place:
     act_as: str | None = None
     state_dir: Path | None = None
     lineage_url: str | None = None
-    system_namespace: str | None = None
 
     @property
     def is_cluster(self) -> bool:

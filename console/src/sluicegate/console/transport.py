@@ -5,6 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sluicegate.contracts.errors import Problem, Refused
+
 JSON = "application/json"
 
 
@@ -40,3 +42,18 @@ class Transport(Protocol):
     def open(self, call: Call) -> AbstractContextManager[Answer]:
         """Send `call`; Unavailable, with what to do, when there is no answer."""
         ...
+
+
+def checked_user(act_as: str | None) -> str | None:
+    """Of --as; Refused when it cannot stand in a header."""
+    if act_as is not None and not (act_as.isascii() and act_as.isprintable()):
+        raise Refused((Problem(path="--as", message="not a user name", value=repr(act_as)[:80]),))
+    return act_as
+
+
+def checked_url(option: str, url: str) -> str:
+    """Of an option, without a slash at its end; Refused when it is none."""
+    if not url.startswith(("http://", "https://")):
+        problem = Problem(path=option, message="not an address", value=url, allowed="https://host:port")
+        raise Refused((problem,))
+    return url.rstrip("/")

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3.exceptions import HTTPError, InsecureRequestWarning, MaxRetryError, ReadTimeoutError, SSLError
 
-from sluicegate.console.transport import Answer, Call
-from sluicegate.contracts.errors import Problem, Refused, Unavailable
+from sluicegate.console.transport import Answer, Call, checked_user
+from sluicegate.contracts.errors import Unavailable
 
 if TYPE_CHECKING:
     from sluicegate.console.cluster.access import Access
@@ -39,10 +39,9 @@ class Https:
     """Requests of one caller. act_as: by impersonation, which the server may refuse."""
 
     def __init__(self, access: "Access", *, act_as: str | None = None, timeout: float = 30.0) -> None:
-        if act_as is not None and not (act_as.isascii() and act_as.isprintable()):
-            raise Refused((Problem(path="--as", message="not a user name", value=repr(act_as)[:80]),))
         self.access, self._timeout = access, timeout
-        self._impersonate = {"Impersonate-User": act_as} if act_as else {}
+        user = checked_user(act_as)
+        self._impersonate = {"Impersonate-User": user} if user else {}
 
     def to(self, url: str, *, timeout: float) -> "Https":
         """Another server, which gets no credentials but those of the call."""

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from sluicegate.console.answers import decode, status_error
 from sluicegate.console.client import Object, items_of
-from sluicegate.console.transport import Call, Transport
-from sluicegate.contracts.errors import Forbidden, Problem, Refused, Unavailable
+from sluicegate.console.transport import Call, Transport, checked_url
+from sluicegate.contracts.errors import Forbidden, Problem, Unavailable
 from sluicegate.operator.cluster.names import LINEAGE_ACCOUNT, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
@@ -29,23 +29,10 @@ def lineage_of(place: "Place", https: "Https", *, timeout: float) -> "Lineage":
     token = os.environ.get(TOKEN)
     header = f"Bearer {token}" if token else None
     if place.lineage_url is None:
-        space = place.system_namespace or SYSTEM_NAMESPACE
-        service = f"/api/v1/namespaces/{quote(space, safe='')}/services/http:{LINEAGE_ACCOUNT}:{PORT}/proxy"
-        return Lineage(
-            https, service, f"service {LINEAGE_ACCOUNT} in namespace {space}", https.access, header
-        )
-    if not place.lineage_url.startswith(("http://", "https://")):
-        raise Refused(
-            (
-                Problem(
-                    path="--lineage-url",
-                    message="not an address",
-                    value=place.lineage_url,
-                    allowed="https://host:port",
-                ),
-            )
-        )
-    direct = https.to(place.lineage_url.rstrip("/"), timeout=timeout)
+        service = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/services/http:{LINEAGE_ACCOUNT}:{PORT}/proxy"
+        where = f"service {LINEAGE_ACCOUNT} in namespace {SYSTEM_NAMESPACE}"
+        return Lineage(https, service, where, https.access, header)
+    direct = https.to(checked_url("--lineage-url", place.lineage_url), timeout=timeout)
     return Lineage(direct, "", place.lineage_url, https.access, header)
 
 

@@ -12,6 +12,7 @@ from sluicegate.console.client import WORKFLOWS
 from sluicegate.console.complete import complete_name
 from sluicegate.console.output import Format
 from sluicegate.console.session import AllNamespaces, Output, Session, connected, reading_runs
+from sluicegate.console.transport import checked_url
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound, Problem, Refused, Unavailable
 from sluicegate.contracts.runs import Arm, RunOutcome
@@ -167,11 +168,7 @@ def _post(url: str, path: str, body: Mapping[str, Any]) -> None:
     from urllib.parse import quote
     from urllib.request import Request, urlopen
 
-    if not url.startswith(("http://", "https://")):
-        raise Refused(
-            (Problem(path="--gateway-url", message="not an address", value=url, allowed="https://host:port"),)
-        )
-    where = url.rstrip("/") + quote(path)
+    where = checked_url("--gateway-url", url) + quote(path)
     asked = Request(where, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")  # noqa: S310 - checked above
     try:
         with urlopen(asked, timeout=SECONDS) as response:  # noqa: S310 - as above
