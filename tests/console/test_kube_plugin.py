@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.console import program
 from tests.console import objects
 from tests.console.kube import Room, said
 from tests.support.golden import ROOT
@@ -61,6 +62,20 @@ def test_hints_of_the_plugin_can_be_copied(room: Room, scripts: Path, tmp_path: 
     assert "Usage: kubectl sluicegate get" in usage
     none = kubectl(room, scripts, "sluicegate", "describe", "awf", "x")
     assert "`kubectl sluicegate get agentworkflows -A` shows all" in none.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [
+        (program.NAME, "  sluicegate up -f {file}        run it"),
+        (program.PLUGIN, "  kubectl sluicegate apply -f {file}     store it"),
+    ],
+)
+def test_init_says_what_comes_next_there(tmp_path: Path, name: str, then: str) -> None:
+    file = tmp_path / "bot.yaml"
+    lint, last = said("init", "bot", "-o", str(file), name=name).out.splitlines()[1:]
+    assert lint == f"  {name} lint -f {file}      check it"
+    assert last == then.format(file=file)
 
 
 @pytest.mark.parametrize("command", ["up", "demo"])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.console import output
+from sluicegate.console import output, program
 from sluicegate.contracts.errors import Conflict, Problem, Refused
 
 SCHEMA_FILE = "agentworkflow.schema.json"
@@ -92,8 +92,9 @@ def init(
         raise Conflict(f"{file} exists already; use --force to overwrite it, or -o to write another file")
     file.write_text(text)
     output.echo(f"{file} written. Next:")
-    output.echo(f"  sluicegate lint -f {file}      check it")
-    output.echo(f"  sluicegate up -f {file}        run it")
+    then = ("apply", "store it") if program.is_plugin() else ("up", "run it")
+    for word, why in (("lint", "check it"), then):
+        output.echo(f"  {program.name()} {word} -f {file}{' ' * (10 - len(word))}{why}")
 
 
 def template(
