@@ -53,8 +53,13 @@ def component(name: str = "agent", **fields: Any) -> dict[str, Any]:
 
 
 def example(*edits: tuple[str, Any]) -> dict[str, Any]:
-    """The example with values set at dotted paths (`components.0.sla`); an edit with `...` removes the field."""
-    data = copy.deepcopy(_EXAMPLE)
+    """The example, edited."""
+    return edited(_EXAMPLE, *edits)
+
+
+def edited(item: dict[str, Any], *edits: tuple[str, Any]) -> dict[str, Any]:
+    """A copy with values set at dotted paths of its spec (`components.0.sla`); an edit with `...` removes the field."""
+    data = copy.deepcopy(item)
     for path, value in edits:
         place: Any = data["spec"]
         *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]

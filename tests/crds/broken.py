@@ -1,9 +1,8 @@
 """For every CEL rule an object that breaks it: sentence -> (object, field, reason, words of the message)."""
 
-import copy
 from typing import Any
 
-from tests.contracts import kinds
+from tests.contracts import files, kinds
 from tests.contracts.files import component, example, minimal
 
 Json = dict[str, Any]
@@ -13,18 +12,8 @@ INVALID, FORBIDDEN, REQUIRED = "FieldValueInvalid", "FieldValueForbidden", "Fiel
 
 
 def edited(kind: str, *edits: tuple[str, Any]) -> Json:
-    """The full object of a kind with values set at dotted paths of its spec; `...` removes."""
-    data = copy.deepcopy(kinds.of(kind))
-    for path, value in edits:
-        place: Any = data["spec"]
-        *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-        for key in above:
-            place = place[key]
-        if value is ...:
-            del place[last]
-        else:
-            place[last] = value
-    return data
+    """The full object of a kind, edited as files are."""
+    return files.edited(kinds.of(kind), *edits)
 
 
 def agent(**fields: Any) -> Json:
