@@ -168,10 +168,12 @@ def test_a_workflow_s_name_is_a_label_and_a_part_of_names(server: Server, name: 
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"AgentComponent"}))
 def test_floats_are_refused_where_numbers_are(server: Server, kind: str) -> None:
-    """The one place for floats is below a free-form leaf."""
-    for path in _integers(kinds.SPECS[kind]):
+    """The one place for floats is below a free-form leaf; an AgentComponent has no number elsewhere."""
+    paths = _integers(kinds.SPECS[kind])
+    assert paths
+    for path in paths:
         item = copy.deepcopy(kinds.of(kind))
         place: Any = item["spec"]
         for key in path[:-1]:
@@ -180,9 +182,7 @@ def test_floats_are_refused_where_numbers_are(server: Server, kind: str) -> None
         assert server.create(item, dry=True).code in {400, 422}, path
 
 
-_FREE = frozenset(
-    {"parameters", "input", "answer", "contract", "value", "when", "output", "default", "witness", "backend"}
-)
+_FREE = frozenset({"parameters", "input", "output", "answer", "value", "default"})
 
 
 def _integers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
