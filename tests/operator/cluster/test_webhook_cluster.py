@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from sluicegate.contracts.adapters import system
+from sluicegate.contracts.resources import KINDS
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.admitter import ClusterAdmitter
 from sluicegate.operator.cluster.assembly import CAPABILITIES
@@ -27,6 +28,7 @@ from sluicegate.operator.cluster.webhook import WebhookServer
 from tests.charts import installation
 from tests.cluster.client import Client
 from tests.cluster.conftest import WEBHOOKS
+from tests.contracts import kinds
 from tests.controlplane.plane import ControlPlane
 from tests.operator import samples
 from tests.operator.up import until
@@ -248,3 +250,25 @@ async def test_a_decision_is_checked_against_its_rollout_even_before_the_cache_h
         assert code == 422, said
         assert "no such WorkflowRollout" in said["message"]
         assert ("/mutate/decisions", 200) in served.counts.admissions
+
+
+async def test_kinds_that_nothing_acts_on_are_told_or_refused(ruled: ControlPlane) -> None:
+    """The chart asks us about every kind that people write, also about those of the whole cluster."""
+
+    def made(kind: str, api: str) -> tuple[int, dict[str, Any]]:
+        return Client(ruled).request("POST", f"/apis/sluicegate.io/v1alpha1/{api}?dryRun=All", of(kind))
+
+    def of(kind: str) -> dict[str, Any]:
+        item = kinds.of(kind, namespace=NAMESPACE)
+        if KINDS[kind].scope == "Cluster":
+            del item["metadata"]["namespace"]
+        return item
+
+    async with serving(ruled, MovedClock(), Ages()) as served:
+        await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
+        code, said = await asyncio.to_thread(made, "RetrainingRun", f"namespaces/{NAMESPACE}/retrainingruns")
+        assert code == 422
+        assert "this version trains nothing" in said["message"]
+        code, said = await asyncio.to_thread(made, "GovernancePolicy", "governancepolicies")
+        assert code == 201, said
+        assert ("/validate/governancepolicies", 200) in served.counts.admissions
