@@ -23,7 +23,7 @@ from sluicegate.contracts.resources import (
 from sluicegate.contracts.resources.base import CHANGED_BY, GROUP
 from sluicegate.operator.cluster import edge, webhook_stamps
 from sluicegate.operator.cluster.cache import Cache
-from sluicegate.operator.cluster.ports import Api, KubeApi, own
+from sluicegate.operator.cluster.ports import ACCESS_REVIEWS, KubeApi, own
 from sluicegate.operator.cluster.webhook_review import Answer, Request
 from sluicegate.operator.loop.gather import typed
 from sluicegate.operator.ports import Json
@@ -31,13 +31,6 @@ from sluicegate.rollout.admission import admit
 from sluicegate.rollout.model import FINALIZER, Admission, AdmissionContext, Capabilities, Ref
 from sluicegate.rollout.permissions import Verb
 
-ACCESS_REVIEWS: Final = Api(
-    group="authorization.k8s.io",
-    version="v1",
-    kind="SubjectAccessReview",
-    plural="subjectaccessreviews",
-    namespaced=False,
-)
 COLLECTORS: Final = frozenset(
     {
         "system:kube-controller-manager",

@@ -8,12 +8,14 @@ from typing import Final
 from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused, Unavailable
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import (
+    ACCESS_REVIEWS,
     CONFIG_MAPS,
     EVENTS,
     HTTP_ROUTES,
     LEASES,
     MUTATING_WEBHOOKS,
     SECRETS,
+    SELF_REVIEWS,
     VALIDATING_WEBHOOKS,
     Api,
     KubeApi,
@@ -22,20 +24,6 @@ from sluicegate.operator.cluster.ports import (
 
 FOLLOWED: Final = ("AgentWorkflow", "WorkflowRevision", "WorkflowRollout", "Decision")
 """Kinds that the cache holds whole."""
-SELF_REVIEWS: Final = Api(
-    group="authorization.k8s.io",
-    version="v1",
-    kind="SelfSubjectAccessReview",
-    plural="selfsubjectaccessreviews",
-    namespaced=False,
-)
-_REVIEWS: Final = Api(
-    group="authorization.k8s.io",
-    version="v1",
-    kind="SubjectAccessReview",
-    plural="subjectaccessreviews",
-    namespaced=False,
-)
 _NOBODY: Final = "sluicegate-is-not-there"
 
 
@@ -77,7 +65,7 @@ _AT_HOME: Final[tuple[tuple[Api, str, tuple[str, ...]], ...]] = (
 _CLUSTER: Final[tuple[tuple[Api, str, tuple[str, ...]], ...]] = (
     (VALIDATING_WEBHOOKS, names.WEBHOOKS, ("get", "patch")),
     (MUTATING_WEBHOOKS, names.WEBHOOKS, ("get", "patch")),
-    (_REVIEWS, "", ("create",)),
+    (ACCESS_REVIEWS, "", ("create",)),
 )
 
 

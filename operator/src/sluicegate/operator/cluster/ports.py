@@ -55,6 +55,23 @@ MUTATING_WEBHOOKS: Final = Api(
     plural="mutatingwebhookconfigurations",
     namespaced=False,
 )
+TOKEN_REVIEWS: Final = Api(
+    group="authentication.k8s.io", version="v1", kind="TokenReview", plural="tokenreviews", namespaced=False
+)
+ACCESS_REVIEWS: Final = Api(
+    group="authorization.k8s.io",
+    version="v1",
+    kind="SubjectAccessReview",
+    plural="subjectaccessreviews",
+    namespaced=False,
+)
+SELF_REVIEWS: Final = Api(
+    group="authorization.k8s.io",
+    version="v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+    namespaced=False,
+)
 
 
 def own(kind: str) -> Api:

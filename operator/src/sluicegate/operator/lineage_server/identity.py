@@ -15,19 +15,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from sluicegate.contracts.errors import Forbidden, Problem
 from sluicegate.contracts.resources.base import GROUP
-from sluicegate.operator.cluster.ports import Api
+from sluicegate.operator.cluster.ports import ACCESS_REVIEWS, TOKEN_REVIEWS, Api
 from sluicegate.operator.ports import Json
 
-TOKEN_REVIEWS: Final = Api(
-    group="authentication.k8s.io", version="v1", kind="TokenReview", plural="tokenreviews", namespaced=False
-)
-ACCESS_REVIEWS: Final = Api(
-    group="authorization.k8s.io",
-    version="v1",
-    kind="SubjectAccessReview",
-    plural="subjectaccessreviews",
-    namespaced=False,
-)
 RUNS: Final = "workflowruns"
 """A resource that exists in RBAC only."""
 REMEMBERED: Final = 60.0
@@ -140,9 +130,7 @@ class Identity:
         if known is not None:
             return known
         spec: Json = {"token": token} | ({"audiences": list(self._audiences)} if self._audiences else {})
-        answer = await self._reviewer.review(
-            TOKEN_REVIEWS, {"apiVersion": TOKEN_REVIEWS.api_version, "kind": "TokenReview", "spec": spec}
-        )
+        answer = await self._reviewer.review(TOKEN_REVIEWS, {"spec": spec})
         status = answer.get("status") or {}
         if not status.get("authenticated"):
             allowed = f"a token for {' or '.join(self._audiences)}" if self._audiences else "a valid token"
@@ -165,10 +153,7 @@ class Identity:
             "extra": {name: list(values) for name, values in caller.extra},
             "resourceAttributes": attributes,
         }
-        answer = await self._reviewer.review(
-            ACCESS_REVIEWS,
-            {"apiVersion": ACCESS_REVIEWS.api_version, "kind": "SubjectAccessReview", "spec": spec},
-        )
+        answer = await self._reviewer.review(ACCESS_REVIEWS, {"spec": spec})
         return self._readers.put(key, (answer.get("status") or {}).get("allowed") is True)
 
 
