@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from sluicegate.operator.ports import Json
+from sluicegate.operator.resources.objects import stamp
 
 NEVER: Final = float("-inf")
 
@@ -153,11 +154,6 @@ def released(state: State) -> Json | None:
         return None
     spec = {**state.seen["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
     return {**_bare(state.seen), "spec": spec}
-
-
-def stamp(moment: datetime) -> str:
-    """metav1.MicroTime."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _version(lease: Json) -> str:

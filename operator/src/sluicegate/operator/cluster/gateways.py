@@ -19,6 +19,7 @@ from sluicegate.gateway.plan_table import Broken, WorkflowKey
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import LEASES
 from sluicegate.operator.ports import Json
+from sluicegate.operator.resources.objects import stamp
 
 EVERYWHERE: Final = "*"
 BROKEN: Final = f"{GROUP}/broken"
@@ -84,7 +85,7 @@ def encode(gateway: str, namespace: str, said: Acknowledged, now: datetime, pod:
         "spec": {
             "holderIdentity": gateway,
             "leaseDurationSeconds": int(ALIVE_SECONDS),
-            "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "renewTime": stamp(now),
         },
     }
 

@@ -3,12 +3,11 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from sluicegate.operator.cluster import names
+from sluicegate.operator.ports import Json
 from sluicegate.rollout.model import Trouble
-
-Json = dict[str, Any]
 
 MOST_FLIPS: Final = 5
 WINDOW_SECONDS: Final = 600.0
