@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from sluicegate.operator.cluster.health import Health
 from sluicegate.operator.cluster.informer import Informer
 from sluicegate.operator.cluster.informer_sinks import TellingSink
 from sluicegate.operator.cluster.webhook import WebhookServer
-from sluicegate.operator.edge.process import told
+from sluicegate.operator.edge.process import stop_by_signal, told
 from sluicegate.operator.local import logs
 from sluicegate.operator.local.metrics_server import MetricsServer
 
@@ -54,9 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 async def _until_signal(config: ControllerConfig) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_by_signal()
     async with AsyncExitStack() as stack:
         replica = Replica(await assembly.assemble(config, stack))
         await replica.open(stack)

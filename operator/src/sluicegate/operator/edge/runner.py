@@ -11,45 +11,21 @@ candidate's share ends with its lease.
 
 import argparse
 import asyncio
-import os
-import signal
 from contextlib import AsyncExitStack
 
 import structlog
 
-from sluicegate.contracts.errors import SluicegateError
+from sluicegate.operator.edge import process
 from sluicegate.operator.edge.assembly import assemble
 from sluicegate.operator.edge.config import EdgeConfig, config_of
-from sluicegate.operator.edge.process import log_to_stderr, told
 from sluicegate.operator.local.state_dir import StateDir
 
 log = structlog.get_logger(__name__)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT. Exit code: 0 asked to stop, 5 the state folder is held, 6 a port or file cannot
-    be used, 2 a wrong setting.
-    """
-    os.umask(0o077)
-    log_to_stderr()
-    config = config_of(arguments)
-    state = StateDir(config.state.expanduser().absolute())
-    try:
-        state.make()
-        with state.held():
-            asyncio.run(_until_signal(config, state))
-    except (SluicegateError, OSError, BaseExceptionGroup) as error:
-        return told("gateway_failed", error)
-    return 0
-
-
-async def _until_signal(config: EdgeConfig, state: StateDir) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await serve(config, state, stop)
-    log.info("gateway_stopped")
+    """Serve until SIGTERM or SIGINT; the exit code (`process.run`)."""
+    return process.run("gateway", arguments, config_of, serve)
 
 
 async def serve(config: EdgeConfig, state: StateDir, stop: asyncio.Event) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.operator.cluster import names
 
 HOST: Final = "0.0.0.0"  # noqa: S104 - in a pod, behind a Service
@@ -53,9 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_of(arguments: argparse.Namespace) -> LineageConfig:
-    """The settings of a command line."""
+    """The settings of a command line. Refused for half a certificate: without TLS tokens would go over the wire in the clear."""
     namespace = getattr(arguments, "namespace", None) or names.SYSTEM_NAMESPACE
     certificate, key = arguments.tls_cert, arguments.tls_key
+    if (certificate is None) != (key is None):
+        given, absent = ("--tls-cert", "--tls-key") if key is None else ("--tls-key", "--tls-cert")
+        hint = f"give {absent} too; without both it answers in plain HTTP"
+        raise Refused((Problem(path=absent, message=f"is missing beside {given}", hint=hint),))
     return LineageConfig(
         state=arguments.state,
         host=arguments.host,

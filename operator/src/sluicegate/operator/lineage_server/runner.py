@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import contextlib
 import os
-import signal
 import sqlite3
 import ssl
 from collections.abc import Callable, Coroutine
@@ -32,7 +31,8 @@ from sluicegate.operator.api.lineage_view import StoredLineage
 from sluicegate.operator.cluster.kube import connect
 from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.ports import KubeApi, own
-from sluicegate.operator.edge.process import Uncounted, log_to_stderr, told
+from sluicegate.operator.edge import process
+from sluicegate.operator.edge.process import Uncounted
 from sluicegate.operator.lineage_server.config import LineageConfig, config_of
 from sluicegate.operator.lineage_server.identity import Accounts, Identity
 from sluicegate.operator.lineage_server.receiver import Ledger, Receiver
@@ -71,27 +71,11 @@ class Waiting:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT. Exit code: 0 asked to stop, 5 the state folder is held, 6 a port or file cannot
-    be used, 2 a wrong setting.
-    """
-    os.umask(0o077)
-    log_to_stderr()
-    config = config_of(arguments)
-    state = StateDir(config.state.expanduser().absolute())
-    try:
-        state.make()
-        with state.held():
-            asyncio.run(_until_signal(config, state))
-    except (SluicegateError, OSError, BaseExceptionGroup) as error:
-        return told("lineage_failed", error)
-    return 0
+    """Serve until SIGTERM or SIGINT; the exit code (`process.run`)."""
+    return process.run("lineage", arguments, config_of, _until)
 
 
-async def _until_signal(config: LineageConfig, state: StateDir) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+async def _until(config: LineageConfig, state: StateDir, stop: asyncio.Event) -> None:
     async with AsyncExitStack() as stack:
         kube = KubeConfig(kubeconfig=config.kubeconfig, context=config.context)
         api = await stack.enter_async_context(connect(kube, Uncounted()))
@@ -102,7 +86,6 @@ async def _until_signal(config: LineageConfig, state: StateDir) -> None:
             log.info("lineage_stops")
             for task in tasks:
                 task.cancel()
-    log.info("lineage_stopped")
 
 
 async def serve(
