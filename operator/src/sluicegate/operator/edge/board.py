@@ -2,17 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
-from pathlib import Path
 
-from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.gateway.plan_keeper import PlanKeeper
 from sluicegate.gateway.plan_table import Broken
-from sluicegate.operator.resources.serial import SerialThread
-
-ALIVE = timedelta(seconds=15)
-"""A worker that was not heard of for so long is not waited for."""
+from sluicegate.operator.local.plans import PlanThread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +17,8 @@ class Standing:
     broken: tuple[Broken, ...] = ()
 
 
-class PlanBoard:
+class PlanBoard(PlanThread):
     """Writes give the generation that holds them; every worker that has taken it serves them."""
-
-    def __init__(self, path: Path, clock: Clock) -> None:
-        self._table = PlanKeeper(path)  # opens its file on first use, in the thread below
-        self._thread = SerialThread("plans")
-        self._clock = clock
 
     async def adopt(self, plan: RoutePlan) -> int:
         """The plan of its workflow is this one."""
@@ -56,19 +44,6 @@ class PlanBoard:
         """What workers say."""
         return await self._thread.call(self._standing)
 
-    async def workers(self) -> tuple[str, ...]:
-        """Workers that were heard of and not forgotten."""
-        return await self._thread.call(self._table.workers)
-
-    async def forget(self, worker: str) -> None:
-        """A worker that is gone."""
-        await self._thread.call(self._table.forget, worker)
-
-    async def close(self) -> None:
-        """Close the file."""
-        await self._thread.call(self._table.close)
-        self._thread.close()
-
     def _adopt(self, plan: RoutePlan) -> int:
         self._table.adopt(plan)
         return self._table.generation()
@@ -82,7 +57,7 @@ class PlanBoard:
         return self._table.generation()
 
     def _standing(self) -> Standing:
-        alive = self._table.workers(since=self._clock.now() - ALIVE)
+        alive = self._alive()
         taken = self._table.taken(workers=alive)
         return Standing(workers=len(alive), taken=taken, broken=self._table.broken())
 

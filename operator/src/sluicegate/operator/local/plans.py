@@ -13,13 +13,33 @@ ALIVE = timedelta(seconds=15)
 """A worker that was not heard of for so long (three heartbeats) is not waited for."""
 
 
-class LocalPlans:
+class PlanThread:
     """The plan table, in a thread of its own."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._table = PlanKeeper(path)  # opens its file on first use, in the thread below
         self._thread = SerialThread("plans")
         self._clock = clock
+
+    async def workers(self) -> tuple[str, ...]:
+        """Workers that were heard of and not forgotten, however long ago."""
+        return await self._thread.call(self._table.workers)
+
+    async def forget(self, worker: str) -> None:
+        """A worker that is gone."""
+        await self._thread.call(self._table.forget, worker)
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._thread.call(self._table.close)
+        self._thread.close()
+
+    def _alive(self) -> tuple[str, ...]:
+        return self._table.workers(since=self._clock.now() - ALIVE)
+
+
+class LocalPlans(PlanThread):
+    """`ports.PlanSink` and `ports.GatewayView`."""
 
     async def write(self, plan: RoutePlan) -> None:
         """Publish; an older version than the published one has no effect, the same one moves its lease."""
@@ -36,22 +56,6 @@ class LocalPlans:
     async def programmed(self, namespace: str, workflow: str) -> Programmed:
         """The least version among the workers heard of in the last seconds."""
         return await self._thread.call(self._programmed, namespace, workflow)
-
-    async def workers(self) -> tuple[str, ...]:
-        """Workers that were heard of and not forgotten, however long ago."""
-        return await self._thread.call(self._table.workers)
-
-    async def forget(self, worker: str) -> None:
-        """A worker that was stopped."""
-        await self._thread.call(self._table.forget, worker)
-
-    async def close(self) -> None:
-        """Close the file."""
-        await self._thread.call(self._table.close)
-        self._thread.close()
-
-    def _alive(self) -> tuple[str, ...]:
-        return self._table.workers(since=self._clock.now() - ALIVE)
 
     def _programmed(self, namespace: str, workflow: str) -> Programmed:
         alive = self._alive()
