@@ -74,9 +74,9 @@ def test_the_generation_moves_with_changes_only(table: PlanTable) -> None:
     assert not moved()
     table.acknowledge("w0", {KEY: 2}, T0)
     assert not moved()
-    assert table.renew("default", "bot", 2, T0 + timedelta(seconds=60))
+    assert table.write(replace(ROLLING, lease_until=T0 + timedelta(seconds=60)))
     assert moved()
-    assert not table.renew("default", "bot", 1, T0 + timedelta(seconds=90))
+    assert not table.write(replace(ROLLING, version=1, lease_until=T0 + timedelta(seconds=90)))
     assert not moved()
     assert table.delete("default", "bot")
     assert moved()
@@ -86,7 +86,7 @@ def test_the_generation_moves_with_changes_only(table: PlanTable) -> None:
 def test_a_renewed_lease_keeps_the_version(table: PlanTable) -> None:
     later = T0 + timedelta(seconds=60)
     table.write(ROLLING)
-    table.renew("default", "bot", 2, later)
+    table.write(replace(ROLLING, lease_until=later))
     assert table.read_all() == (replace(ROLLING, lease_until=later),)
 
 
@@ -94,7 +94,7 @@ def test_what_did_not_change_is_not_decoded_again(table: PlanTable) -> None:
     table.write(ROLLING)
     table.write(replace(IDLE, workflow="other"))
     before = table.read_all()
-    table.renew("default", "bot", 2, T0 + timedelta(seconds=60))
+    table.write(replace(ROLLING, lease_until=T0 + timedelta(seconds=60)))
     after = table.read_all()
     assert after[0] == replace(before[0], lease_until=T0 + timedelta(seconds=60))
     assert after[1] is before[1]

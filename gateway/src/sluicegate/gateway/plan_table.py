@@ -79,13 +79,8 @@ class PlanTable:
         self._decoded: dict[bytes, RoutePlan] = {}
 
     def write(self, plan: RoutePlan) -> bool:
-        """Store a plan unless a newer version is there. True: something changed."""
+        """Store a plan unless a newer version is there; the same version moves the lease. True: something changed."""
         return self._change([(UPSERT, row_of(plan))])
-
-    def renew(self, namespace: str, workflow: str, version: int, lease_until: datetime) -> bool:
-        """Let the candidate keep its share until `lease_until`, if `version` is still the plan. True: it was."""
-        sql = "UPDATE plans SET lease_until = ? WHERE namespace = ? AND workflow = ? AND version = ?"
-        return self._change([(sql, (_lease_text(lease_until), namespace, workflow, version))])
 
     def delete(self, namespace: str, workflow: str) -> bool:
         """Forget a workflow and what was acknowledged of it. True: it was there."""

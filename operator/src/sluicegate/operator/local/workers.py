@@ -75,10 +75,6 @@ class Supervisor:
         """Workers that listen."""
         return sum(worker.ready.is_set() for worker in self._live.values())
 
-    def pids(self) -> list[int]:
-        """Process ids."""
-        return [worker.process.pid for worker in self._live.values()]
-
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
