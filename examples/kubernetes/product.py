@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sluicegate.console.demo.files import support_bot
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import Processes, until_ready
+from tests.controlplane.processes import Processes, free_port, until_ready
 
 SYSTEM = "sluicegate-system"
 LEASE_SECONDS = 6
@@ -33,7 +33,7 @@ class Product:
 
     def start(self) -> None:
         """Returns when all are ready; Ended with the end of a log when one is not."""
-        lineage, self.gateway_port = _free_port(), _free_port()
+        lineage, self.gateway_port = free_port(), free_port()
         url = f"http://127.0.0.1:{lineage}"
         ready = {
             "lineage": self._lineage(lineage),
@@ -47,7 +47,7 @@ class Product:
 
     def components(self, seed: int) -> str:
         """The example's components on a free port; their URL."""
-        port = _free_port()
+        port = free_port()
         command = [
             sys.executable,
             str(support_bot() / "services.py"),
@@ -79,18 +79,18 @@ class Product:
         return lease.stdout.strip()
 
     def _lineage(self, port: int) -> int:
-        metrics = str(_free_port())
+        metrics = str(free_port())
         self._run("lineage", "lineage", "--host", "127.0.0.1", "--port", str(port), "--metrics-port", metrics)
         return port
 
     def _gateway(self, lineage: str) -> int:
-        port = _free_port()
+        port = free_port()
         flags = ["--name", "gateway-0", "--host", "127.0.0.1", "--port", str(self.gateway_port)]
         self._run("gateway", "gateway", *flags, "--metrics-port", str(port), "--lineage-url", lineage)
         return port
 
     def _operator(self, number: int, lineage: str) -> int:
-        name, port, webhook = f"operator-{number}", _free_port(), str(_free_port())
+        name, port, webhook = f"operator-{number}", free_port(), str(free_port())
         flags = ["--identity", name, "--lease-seconds", str(LEASE_SECONDS), "--lineage-url", lineage]
         flags += ["--metrics-host", "127.0.0.1", "--metrics-port", str(port), "--webhook-host", "127.0.0.1"]
         flags += ["--webhook-port", webhook, "--webhook-url", f"https://127.0.0.1:{webhook}"]
@@ -118,9 +118,3 @@ def _listens(port: int) -> bool:
     with socket.socket() as client:
         client.settimeout(1)
         return client.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

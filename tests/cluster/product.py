@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -18,19 +17,13 @@ from typing import Any
 from tests.cluster.balancer import Balancer
 from tests.cluster.client import Client, Json
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import free_port
 from tests.operator.up import until
 
 SYSTEM = "sluicegate-system"
 OPERATOR = f"system:serviceaccount:{SYSTEM}:sluicegate-operator"
 
 LOOPBACK = ("--host", "127.0.0.1")
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @dataclass

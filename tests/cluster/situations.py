@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.contracts.resources import AgentWorkflow, Resource, WorkflowRollout
+from sluicegate.contracts.resources import Resource, WorkflowRollout
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Action, State
 from tests.rollout.samples import SHORT, workflow_spec
@@ -195,6 +195,3 @@ def situation(name: str) -> Situation:
     if "status" not in found.workflow:
         return Situation(found.workflow | {"status": {"observedGeneration": -1}}, found.rollout)
     return found
-
-
-__all__ = ["WORLDS", "AgentWorkflow", "Situation", "situation"]

@@ -2,8 +2,6 @@
 
 import os
 import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,25 +9,14 @@ import pytest
 from sluicegate.console import program
 from tests.console import objects
 from tests.console.kube import Room, said
-from tests.support.golden import ROOT
+from tests.support.scripts import install
 
 SECONDS = 60.0
 
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """The console scripts, as an installation writes them."""
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, target in wanted.items():
-        module, _, function = target.partition(":")
-        file = folder / name
-        file.write_text(
-            f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
-        )
-        file.chmod(0o755)
-    return folder
+    return install(tmp_path / "bin")
 
 
 def kubectl(

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -16,7 +15,7 @@ from typing import Any, Self
 from tests.controlplane import audit, manifests
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority, Pair, signing_pair
-from tests.controlplane.processes import Ended, Processes, until_ready
+from tests.controlplane.processes import Ended, Processes, free_port, until_ready
 
 ATTEMPTS = 4
 ADMIN = "admin"
@@ -179,7 +178,7 @@ class ControlPlane:
 
     def _start_on_a_free_port(self) -> None:
         for attempt in range(ATTEMPTS):
-            self.port = _free_port()
+            self.port = free_port()
             try:
                 return self.start_apiserver()
             except Ended as error:
@@ -292,12 +291,6 @@ def run_kubectl(
     if check and done.returncode:
         raise AssertionError(f"kubectl {' '.join(args)}: {done.returncode}\n{done.stderr or done.stdout}")
     return done
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _answers(url: str, context: ssl.SSLContext) -> bool:

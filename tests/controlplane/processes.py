@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -96,6 +97,13 @@ def until_ready(what: str, processes: Processes, is_ready: Callable[[], bool], s
             tails = "\n".join(f"--- {name}\n{processes.tail(name)}" for name in processes.pids())
             raise Ended(f"{what}: not ready after {seconds:g} s\n{tails}")
         time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

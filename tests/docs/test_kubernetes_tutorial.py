@@ -5,8 +5,6 @@ the real operator, gateway and lineage process. What needs nodes, Helm or anothe
 import os
 import re
 import subprocess
-import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from tests.console.kube import WEBHOOKS, ungovern
 from tests.controlplane.plane import ControlPlane
 from tests.docs.test_pages import _FENCE
 from tests.operator.up import component_server, until
+from tests.support import scripts
 from tests.support.golden import ROOT
 
 pytestmark = pytest.mark.cluster
@@ -52,22 +51,9 @@ def product(unruled: ControlPlane, tmp_path: Path) -> Iterator[Product]:
         ungovern(installed)
 
 
-def scripts(folder: Path) -> Path:
-    """The project's console scripts, as an installation writes them."""
-    folder.mkdir()
-    for name, target in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items():
-        module, _, function = target.partition(":")
-        file = folder / name
-        file.write_text(
-            f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
-        )
-        file.chmod(0o755)
-    return folder
-
-
 def test_the_tutorial_does_what_it_says(product: Product, tmp_path: Path) -> None:
     plane = product.plane
-    path = [scripts(tmp_path / "bin"), plane.binaries.path("kubectl").parent, os.environ["PATH"]]
+    path = [scripts.install(tmp_path / "bin"), plane.binaries.path("kubectl").parent, os.environ["PATH"]]
     environ = os.environ | {
         "PATH": os.pathsep.join(map(str, path)),
         "KUBECONFIG": str(plane.kubeconfig()),

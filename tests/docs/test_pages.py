@@ -21,6 +21,7 @@ from sluicegate.contracts.parsing import parse
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.schemas import compile_schema
 from sluicegate.rollout.lint import lint
+from tests.controlplane.processes import free_port
 from tests.support.golden import ROOT
 
 PAGES = sorted(
@@ -140,12 +141,6 @@ def test_every_page_is_in_the_index() -> None:
     linked = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in _LINK.findall(index)}
     pages = {path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "decisions"}
     assert pages - {ROOT / "docs/README.md"} <= linked
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
