@@ -197,10 +197,13 @@ async def test_a_target_is_read_when_the_cache_lacks_it_or_has_an_earlier_one() 
         "metadata": {"name": "d", "namespace": "default"},
         "spec": {"action": "Abort", "target": {"name": "echo-1", "uid": "u-2"}, "decidedBy": "bob"},
     }
-    answer = await refused(server, request(None, decision), cache)
-    assert answer.code == 422
-    assert "no such WorkflowRollout" in answer.message
-    assert server.asked == ["get echo-1"]
+    earlier = {"kind": "WorkflowRollout", "metadata": {"name": "echo-1", "namespace": "default"}, "spec": {}}
+    for _ in range(2):
+        answer = await refused(server, request(None, decision), cache)
+        assert answer.code == 422
+        assert "no such WorkflowRollout" in answer.message
+        cache.put(stored(earlier, uid="u-1"))
+    assert server.asked == ["get echo-1", "get echo-1"]
 
 
 @pytest.mark.parametrize(("caller", "code"), [("bob", 403), (CONTROLLER, 200)])

@@ -281,7 +281,6 @@ def test_credentials_come_from_secrets_and_go_nowhere_else(
         plane.kubectl("delete", "secret", "model", "-n", place)
         until("it is gone", lambda: ask(gateway, place)[0] == 503, PATIENCE)
 
-        runs = lineage.ask("GET", f"/v1/runs?namespace={place}&outcome=Failed", token=everybody)[1]["items"]
         until(
             "failed runs are stored",
             lambda: lineage.ask("GET", f"/v1/runs?namespace={place}&outcome=Failed", token=everybody)[1][
