@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("--churn", type=int, default=10_000)
     parser.add_argument("--readme", action="store_true")
     options = parser.parse_args()
-    facts = conditions()
+    facts = conditions() | {"pinned": False}
     results = []
     for number, count in enumerate(options.workflows):
         results.append(measure(count, options.rest, options.churn if number == 0 else 0))
