@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources import WorkflowRollout
-from sluicegate.contracts.resources.base import Fraction
+from sluicegate.contracts.resources.base import Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Outcome, State, Verdict
 from sluicegate.rollout import conditions, summaries, table, transitions, verdicts
@@ -30,8 +30,6 @@ NUMBERS: Final[dict[str, object]] = {
     "conditions": (),
 }
 """What moves while nothing happens, and what it is without it."""
-
-Phase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
 
 
 def with_numbers(
@@ -94,7 +92,7 @@ def with_report(
     return status.model_copy(update={"conditions": settled, "summary": summaries.of_rollout(status)})
 
 
-def _phase(status: RolloutStatus) -> Phase:
+def _phase(status: RolloutStatus) -> StatusPhase:
     if status.state is State.DONE:
         healthy = status.outcome in table.CANDIDATE_WINS or status.outcome is Outcome.SUPERSEDED
         return "Healthy" if healthy else "Degraded"

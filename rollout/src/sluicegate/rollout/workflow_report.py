@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from sluicegate.contracts import verification
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
-from sluicegate.contracts.resources.base import Condition, Fraction
+from sluicegate.contracts.resources.base import Condition, Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.rollout import conditions, revisions, summaries
@@ -20,7 +20,6 @@ STABLE: Final = "Stable"
 
 _NOTHING: Final = Fraction(numerator=0, denominator=1)
 _MOST_PROBLEMS: Final = 3
-Phase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
 
 
 def contract_problems(workflow: AgentWorkflow) -> str:
@@ -75,7 +74,7 @@ def _stage(progress: RolloutStatus | None) -> str:
     return "Pending" if progress is None else progress.state.value
 
 
-def _phase(settled: tuple[Condition, ...], progress: RolloutStatus | None) -> Phase:
+def _phase(settled: tuple[Condition, ...], progress: RolloutStatus | None) -> StatusPhase:
     """Degraded: the wish is not what serves and cannot become so by itself, however well stable serves."""
     truths = {condition.type: condition.status for condition in settled}
     if progress is not None and progress.phase == "Paused":

@@ -152,6 +152,21 @@ class Condition(Model):
     """When `status` changed last."""
 
 
+StatusPhase = Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"]
+"""One word for where an object stands."""
+
+
+class Status(Model):
+    """What the status of every kind begins with."""
+
+    observed_generation: Int = 0
+    """Of the spec that this status is about."""
+    epoch: Int | None = None
+    """Of the leader that wrote this, in a cluster; never falls."""
+    phase: StatusPhase = "Pending"
+    """One word for lists; the truth is in the conditions."""
+
+
 class Resource(Model):
     """What every kind has."""
 

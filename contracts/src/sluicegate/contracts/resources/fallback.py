@@ -20,6 +20,7 @@ from sluicegate.contracts.resources.base import (
     Person,
     Resource,
     Schema,
+    Status,
     Text,
     VersionText,
 )
@@ -191,15 +192,9 @@ class DrillReport(Model):
     """All answered, none invalid."""
 
 
-class RuleSetStatus(Model):
+class RuleSetStatus(Status):
     """What serves, and whether it would work."""
 
-    observed_generation: Int = 0
-    """Of the spec."""
-    epoch: Int | None = None
-    """Of the leader that wrote this; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists."""
     digest: Digest | None = None
     """Of the table of this spec."""
     serving_version: str | None = None

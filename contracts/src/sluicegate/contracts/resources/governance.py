@@ -15,6 +15,7 @@ from sluicegate.contracts.resources.base import (
     Person,
     Rate,
     Resource,
+    Status,
     Text,
 )
 from sluicegate.contracts.stages import Action, Stage
@@ -95,7 +96,7 @@ class GovernanceRule(Model):
 
 
 class Freeze(Model):
-    """A time in which nothing is promoted: once (`from`, `until`), or again and again (`schedule`). Rolling back is always allowed."""
+    """A time in which nothing is promoted: once (`startsAt`, `endsAt`), or again and again (`schedule`). Rolling back is always allowed."""
 
     name: Name
     """Unique in the policy."""
@@ -194,15 +195,9 @@ class GovernanceSpec(Model):
     """For people."""
 
 
-class GovernanceStatus(Model):
+class GovernanceStatus(Status):
     """What the policy does."""
 
-    observed_generation: Int = 0
-    """Of the spec."""
-    epoch: Int | None = None
-    """Of the leader that wrote this; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists."""
     workflows: Int = 0
     """Bound by it."""
     blocked: Int = 0

@@ -16,6 +16,7 @@ from sluicegate.contracts.resources.base import (
     Person,
     Rate,
     Resource,
+    Status,
     Text,
     Uid,
 )
@@ -119,15 +120,9 @@ class Vote(Model):
     """When it was read."""
 
 
-class ProposalStatus(Model):
+class ProposalStatus(Status):
     """How far it is."""
 
-    observed_generation: Int = 0
-    """Of the spec."""
-    epoch: Int | None = None
-    """Of the leader that wrote this; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists."""
     state: Literal["Open", "Approved", "Rejected", "Expired", "Withdrawn"] = "Open"
     """Where it stands."""
     chosen: Name | None = None

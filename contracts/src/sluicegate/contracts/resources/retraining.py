@@ -21,6 +21,7 @@ from sluicegate.contracts.resources.base import (
     Person,
     Rate,
     Resource,
+    Status,
     Text,
     Uid,
     VersionText,
@@ -231,15 +232,9 @@ class Artifact(Model):
     """Measures of this version on the holdout."""
 
 
-class RetrainingStatus(Model):
+class RetrainingStatus(Status):
     """How far it is."""
 
-    observed_generation: Int = 0
-    """Of the spec."""
-    epoch: Int | None = None
-    """Of the leader that wrote this; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists."""
     state: Literal[
         "Pending", "AwaitingApproval", "Preparing", "Queued", "Running", "Evaluating", "Registering", "Done"
     ] = "Pending"

@@ -15,6 +15,7 @@ from sluicegate.contracts.resources.base import (
     Person,
     Rate,
     Resource,
+    Status,
     Uid,
 )
 from sluicegate.contracts.resources.workflow import Approvals, ErrorBudget, Gate, MirrorLimits
@@ -189,15 +190,9 @@ class Summary(Model):
     """Units there are and units needed: `412/1000`."""
 
 
-class RolloutStatus(Model):
+class RolloutStatus(Status):
     """All that must survive a restart; written only when something changed."""
 
-    observed_generation: int = 0
-    """Of the spec."""
-    epoch: int | None = None
-    """Of the leader that wrote this, in a cluster; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists."""
     state: State = State.PENDING
     """Where it stands."""
     stage: Stage | None = None

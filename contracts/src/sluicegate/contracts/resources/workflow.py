@@ -11,12 +11,12 @@ from sluicegate.contracts.resources.base import (
     Expression,
     Fraction,
     Free,
-    Int,
     Model,
     Name,
     Rate,
     Resource,
     Schema,
+    Status,
     Text,
     VersionText,
 )
@@ -290,15 +290,9 @@ class Progress(Model):
     """When `samples` was true."""
 
 
-class WorkflowStatus(Model):
+class WorkflowStatus(Status):
     """What is true of the workflow now."""
 
-    observed_generation: Int = 0
-    """Of the spec that this status is about."""
-    epoch: Int | None = None
-    """Of the leader that wrote this, in a cluster; never falls."""
-    phase: Literal["Pending", "Progressing", "Paused", "Healthy", "Degraded"] = "Pending"
-    """One word for lists; the truth is in the conditions."""
     stable_revision: str | None = None
     """The revision that users get."""
     stable_version: str | None = None
