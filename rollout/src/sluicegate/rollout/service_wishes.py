@@ -1,15 +1,13 @@
 """What a routing plan asks of a rule of an HTTPRoute. Pure."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from sluicegate.contracts.resources.service import ServiceBackend, ServiceRuntime
 from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode
+from sluicegate.contracts.verification.services import FINEST
 
 Json = dict[str, Any]
-
-HEAVIEST: Final = 1_000_000
-"""The largest weight of a backend (Gateway API)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +59,10 @@ def wanted(plan: RoutePlan) -> Wanted | None:
 
 def weights_of(share: Share) -> tuple[int, int]:
     """Of stable and candidate. Exact up to a denominator of a million; beyond it the candidate gets a little less."""
-    if share.denominator <= HEAVIEST:
+    if share.denominator <= FINEST:
         return share.denominator - share.numerator, share.numerator
-    part = share.numerator * HEAVIEST // share.denominator
-    return HEAVIEST - part, part
+    part = share.numerator * FINEST // share.denominator
+    return FINEST - part, part
 
 
 def stable_only(target: Wanted) -> Wanted:
