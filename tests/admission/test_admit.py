@@ -1,5 +1,7 @@
 """The pure rules answer the table."""
 
+from dataclasses import replace
+
 import pytest
 
 from sluicegate.contracts.errors import Forbidden, Refused
@@ -39,8 +41,6 @@ def read(make: Make | None, target: Json) -> Resource | None:
 
 
 def with_target(given: AdmissionContext, rollout: WorkflowRollout, new: Resource) -> AdmissionContext:
-    from dataclasses import replace
-
     named = new.spec.target  # type: ignore[attr-defined]
     is_there = (named.kind, named.name) == (rollout.kind, rollout.metadata.name)
     return replace(given, target=rollout if is_there else None)
