@@ -74,18 +74,18 @@ def test_deletion_returns_traffic_first_and_leaves_nothing(product: Product, url
     place = stable(product, url, f"gone-{stage.lower()}")
     place.apply(staged(NEW, url, needs={stage: life.NEVER}))
     place.reach(stage, NEW)
-    seen: list[tuple[str | None, str | None]] = []
+    seen: list[tuple[str | None, ...]] = []  # the state before an answer, it, the state after
     assert product.admin.delete("agentworkflows", NAMESPACE, place.name) in {200, 202}
 
     def is_gone() -> bool:
         state = place.status(NEW)["state"]
-        seen.append((state, place.ask("somebody")))
+        seen.append((state, place.ask("somebody"), place.status(NEW)["state"]))
         return product.admin.find("agentworkflows", NAMESPACE, place.name) is None
 
     until("the workflow is gone", is_gone, 30)
-    over = [answer for state, answer in seen if state in {"Done", None}]
+    over = [answer for state, answer, _ in seen if state in {"Done", None}]
     assert NEW not in over, "the rollout is over when no user meets the candidate any more"
-    unanswered = [state for state, answer in seen if answer is None]
+    unanswered = [state for _, answer, state in seen if answer is None]
     assert set(unanswered) <= {"Done", None}, "users are answered until traffic is back"
     until("nothing is left", lambda: left(place) == [], 30)
 

@@ -157,7 +157,7 @@ def check_compared_with_the_noise_floor(world: World) -> None:
     seen = [floor_gate(world.rollouts["same", seed]["status"]) for seed in SEEDS]
     assert all(gate["verdict"] in {"Pass", "Wait"} for gate in seen)
     assert sum(gate["verdict"] == "Pass" for gate in seen) >= len(SEEDS) / 2
-    assert all(float(gate["stable"]) > 0.5 for gate in seen)
+    assert all(float(gate["stable"]) > 0.5 for gate in seen if gate["have"])
 
 
 def floor_gate(status: dict[str, Any]) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def test_promote_never_passes_a_fail() -> None:
     bad = with_signal(good_evidence(item, NOW), Signal.SUCCESS_RATE, harm_log_e=99.0)
     status = look(item, decision(Action.PROMOTE, item), evidence=bad)
     assert last(status)[0] == "Refused"
-    assert "gate success failed" in last(status)[1]
+    assert "Fail of gate success: " in last(status)[1]
     assert status.outcome is Outcome.ABORTED
 
 

@@ -123,6 +123,16 @@ def test_a_breach_goes_back_to_stable_from_every_stage(stage: Stage) -> None:
     assert "gate success" in plan.status.message
 
 
+def test_the_reason_names_every_gate_that_failed() -> None:
+    item = in_stage(Stage.CANARY)
+    bad = good_evidence(item, later(20))
+    for name in (Signal.SUCCESS_RATE, Signal.P95_LATENCY):
+        bad = with_signal(bad, name, harm_log_e=99.0)
+    message = reconcile_rollout(observed(item, bad), later(20)).status.message
+    assert message.startswith("Fail of gate success: candidate succeeded in")
+    assert message.endswith("; gate latency failed as well")
+
+
 @pytest.mark.parametrize("flag", ["paused", "held"])
 def test_a_breach_aborts_even_when_paused_or_held(flag: str) -> None:
     item = in_stage(Stage.CONTROLLED, paused=flag == "paused", held=flag == "held")

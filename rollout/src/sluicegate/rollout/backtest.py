@@ -140,7 +140,7 @@ class _Run:
             self._add(pair)
             findings = self._look(late=False)
             cause = self._cause(findings)
-            if cause is not None or verdicts.failed(findings, "Hold") is not None:
+            if cause is not None or verdicts.failed(findings, "Hold"):
                 return self._report(findings, cause), cause
         findings = self._look(late=True)
         return self._report(findings, None), None
@@ -178,7 +178,7 @@ class _Run:
         return findings
 
     def _cause(self, findings: tuple[Finding, ...]) -> Input | None:
-        if verdicts.failed(findings, "Abort") is not None:
+        if verdicts.failed(findings, "Abort"):
             return Input.FAIL
         evidence = self._fold.evidence()
         soaked = (self._now - self._memory.now).total_seconds()
@@ -203,9 +203,9 @@ class _Run:
 
     def _left_by(self, findings: tuple[Finding, ...], cause: Input | None, evidence: StageEvidence) -> str:
         failed = verdicts.failed(findings, "Abort") or verdicts.failed(findings, "Hold")
-        if failed is not None:
+        if failed:
             held = "" if cause is Input.FAIL else "held for a person: "
-            return f"{held}Fail of gate {failed.gate}: {failed.message}"
+            return f"{held}{verdicts.sentence(failed)}"
         if cause is Input.PASS:
             return "Pass: every required gate passed"
         still = [item.message for item in findings if item.required and item.verdict is not Verdict.PASS]

@@ -309,8 +309,8 @@ def _override(situation: Situation, _decision: Decision) -> Ruling:
     if not _in_stage(situation):
         return _refused(f"nothing to override in {situation.status.state}")
     failed = verdicts.failed(situation.findings, "Abort")
-    if failed is not None:
-        return _refused(f"gate {failed.gate} failed and aborts: {failed.message}")
+    if failed:
+        return _refused(f"it is about to abort: {verdicts.sentence(failed)}")
     if not (situation.status.held or _is_inconclusive(situation)):
         return _refused("the stage is not held: use promote")
     return _past_people(situation) or Ruling(
@@ -346,11 +346,9 @@ def _promote(situation: Situation, decision: Decision) -> Ruling:
     status = situation.status
     if not _in_stage(situation):
         return _refused(f"nothing to promote in {status.state}")
-    failed = next(
-        (item for item in situation.findings if item.required and item.verdict is Verdict.FAIL), None
-    )
-    if failed is not None:
-        return _refused(f"gate {failed.gate} failed: {failed.message}")
+    failed = verdicts.failed(situation.findings)
+    if failed:
+        return _refused(verdicts.sentence(failed))
     if status.held or _is_inconclusive(situation):
         return _refused(
             f"held: {status.hold_reason or 'the stage is inconclusive'}; use override with a reason"

@@ -199,10 +199,8 @@ def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutSta
     if seen.planned is None or status.held:
         return status
     failed = verdicts.failed(seen.findings, "Hold")
-    if failed is not None:
-        return status.model_copy(
-            update={"held": True, "hold_reason": f"gate {failed.gate}: {failed.message}"}
-        )
+    if failed:
+        return status.model_copy(update={"held": True, "hold_reason": verdicts.sentence(failed)})
     if not seen.late or needs.met or _only_approvals_lack(needs):
         return status
     said = [item.message for item in seen.findings if item.required and item.verdict is not Verdict.PASS]
@@ -264,7 +262,7 @@ def _staged(
     status: RolloutStatus, seen: Survey, needs: Requirements, *, due: bool, stalled: bool
 ) -> set[Input]:
     found = set()
-    if verdicts.failed(seen.findings, "Abort") is not None:
+    if verdicts.failed(seen.findings, "Abort"):
         found.add(Input.FAIL)
     if status.held or status.paused or stalled:
         return found

@@ -97,8 +97,8 @@ def _because(seen: Survey, cause: Input, reading: Reading, observed: RolloutObse
     if cause is reading.cause:
         return f"{reading.by}: {reading.reason}" if reading.reason else reading.by
     failed = verdicts.failed(seen.findings, "Abort")
-    if cause is Input.FAIL and failed is not None:
-        return f"Fail of gate {failed.gate}: {failed.message}"
+    if cause is Input.FAIL and failed:
+        return verdicts.sentence(failed)
     candidate = observed.rollout.spec.candidate.version
     said = {
         Input.PASS: "Pass: every required gate passed",

@@ -1,6 +1,6 @@
 """From findings to one word, and from findings to status."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -18,12 +18,20 @@ def combine(findings: Iterable[Finding]) -> Verdict:
     return next((verdict for verdict in PRECEDENCE if verdict in verdicts), Verdict.WAIT)
 
 
-def failed(findings: Iterable[Finding], on_fail: str) -> Finding | None:
-    """The first required gate that failed and asks for `on_fail` (Abort or Hold)."""
-    for finding in findings:
-        if finding.required and finding.verdict is Verdict.FAIL and finding.on_fail == on_fail:
-            return finding
-    return None
+def failed(findings: Iterable[Finding], on_fail: str | None = None) -> tuple[Finding, ...]:
+    """The required gates that failed, in their order; on_fail: only those that ask for it (Abort or Hold)."""
+    return tuple(
+        finding
+        for finding in findings
+        if finding.required and finding.verdict is Verdict.FAIL and on_fail in {None, finding.on_fail}
+    )
+
+
+def sentence(failures: Sequence[Finding]) -> str:
+    """Why a rollout ends or waits: the numbers of the first gate that failed, the names of the others."""
+    first, *others = failures
+    also = f"; gate {', '.join(other.gate for other in others)} failed as well" if others else ""
+    return f"Fail of gate {first.gate}: {first.message}{also}"
 
 
 def to_status(finding: Finding) -> GateStatus:
