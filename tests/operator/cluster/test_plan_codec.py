@@ -162,8 +162,37 @@ def test_a_gateway_lives_while_its_lease_moves() -> None:
     assert known.seen(lease("a", 3), 21.0, deleted=False), "it came back"
     assert known.alive("shop", 22.0)
     assert known.seen(lease("a", 4, applied=9), 23.0, deleted=False)
-    assert known.seen(lease("a", 4), 24.0, deleted=True)
-    assert known.alive("shop", 24.0) == ()
+
+
+def test_a_deleted_lease_says_nothing_of_its_gateway() -> None:
+    """Somebody deleted it by hand: the gateway serves, and writes its Lease again within a heartbeat."""
+    known = Liveness()
+    known.seen(lease("a", 1), 0.0, deleted=False)
+    known.seen(lease("b", 2), 0.0, deleted=False)
+    known.seen(lease("a", 3), 4.0, deleted=True)
+    bare = {"metadata": lease("b", 2)["metadata"] | {"annotations": {}}}
+    known.seen(bare, 4.0, deleted=True)  # a list lacked it
+    assert [(name[-1], said.has_applied("shop")) for name, said in known.alive("shop", 4.0)] == [
+        ("a", 1),
+        ("b", 1),
+    ]
+    assert not known.seen(lease("a", 5), 5.0, deleted=False), "it is there again, as it was"
+    assert [name[-1] for name, _ in known.alive("shop", 15.0)] == ["a"], "b lived no more"
+    known.seen(lease("a", 5), 30.0, deleted=True)
+    assert known._known == {}, "those that are deleted and silent are forgotten"
+
+
+def test_a_gateway_that_leaves_is_not_waited_for() -> None:
+    known = Liveness()
+    known.seen(lease("a", 1), 0.0, deleted=False)
+    left = lease("a", 2)
+    left["spec"]["holderIdentity"] = ""
+    assert known.seen(left, 1.0, deleted=False), "news"
+    assert known.alive("shop", 1.0) == ()
+    assert not known.seen(left, 1.0, deleted=True), "no more news"
+    assert known.seen(lease("a", 4), 2.0, deleted=False), "it came back"
+    assert known.seen(left, 3.0, deleted=True), "the deletion is all that is told of it"
+    assert known.alive("shop", 3.0) == ()
 
 
 def test_a_gateway_of_other_namespaces_is_not_waited_for() -> None:

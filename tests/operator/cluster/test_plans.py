@@ -17,8 +17,9 @@ from sluicegate.operator.cluster.kube import DynamicApi, connect
 from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.plans import ConfigMapPlans
 from sluicegate.operator.cluster.ports import CONFIG_MAPS, LEASES
+from sluicegate.operator.edge.lease import Heart
 from sluicegate.operator.edge.process import Uncounted
-from sluicegate.operator.ports import Programmed
+from sluicegate.operator.ports import ChangeType, Programmed
 from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster.test_plan_codec import NOW, as_stored, plan
 from tests.operator.edge import processes
@@ -276,3 +277,55 @@ async def test_a_gateways_lease_is_as_the_api_server_wants_it(plane: ControlPlan
         await api.delete(LEASES, processes.SYSTEM, gateways.lease_name("codec"))
     assert gateways.decode(stored) == said
     assert stored["spec"]["renewTime"] == "2026-05-04T12:00:00.250000Z"
+
+
+async def test_a_gateway_is_waited_for_until_it_leaves_or_falls_silent(plane: ControlPlane) -> None:
+    """A Lease that somebody deletes ends nothing early; the gateway's own farewell counts at once."""
+    processes.accounts(plane)
+    kubeconfig = plane.account_kubeconfig(processes.SYSTEM, processes.GATEWAY)
+    admin = plane.kubeconfig("admin")
+    said = Acknowledged(serves=("*",), applied={"*": 0})
+    clock = Hand()
+    plans = ConfigMapPlans(None, Leading(), clock, lambda *_: None)  # type: ignore[arg-type]
+    async with (
+        connect(KubeConfig(kubeconfig=kubeconfig), Uncounted()) as api,
+        connect(KubeConfig(kubeconfig=admin), Uncounted()) as reader,
+    ):
+        heart = Heart(
+            api=api,
+            gateway="farewell",
+            namespace=processes.SYSTEM,
+            pod=None,
+            clock=clock,
+            said=lambda: asyncio.sleep(0, said),
+            busy=lambda: False,
+        )
+        name, labels = gateways.lease_name("farewell"), {names.GATEWAY_LABEL: "true"}
+        item = gateways.encode("farewell", processes.SYSTEM, said, NOW)
+        before = await reader.list(LEASES, processes.SYSTEM, labels=labels)
+        watched = aiter(reader.watch(LEASES, processes.SYSTEM, labels=labels, after=before.version))
+
+        async def seen() -> tuple[ChangeType, int]:
+            """The next event of this Lease, and how many gateways live then."""
+            while True:
+                event = await anext(watched)
+                if (
+                    event.item is not None
+                    and event.type is not None
+                    and event.item["metadata"]["name"] == name
+                ):
+                    plans.seen_gateway(event.item, deleted=event.type is ChangeType.DELETED)
+                    return event.type, (await plans.programmed("shop", "bot")).gateways
+
+        async with asyncio.timeout(60):
+            await api.apply(LEASES, item, manager=names.GATEWAY)
+            assert await seen() == (ChangeType.ADDED, 1)
+            await reader.delete(LEASES, processes.SYSTEM, name)
+            assert await seen() == (ChangeType.DELETED, 1)
+            clock.seconds += gateways.ALIVE_SECONDS
+            assert (await plans.programmed("shop", "bot")).gateways == 0
+            await api.apply(LEASES, item, manager=names.GATEWAY)
+            assert await seen() == (ChangeType.ADDED, 1)
+            await heart.leave()
+            assert await seen() == (ChangeType.MODIFIED, 0)
+            assert await seen() == (ChangeType.DELETED, 0)

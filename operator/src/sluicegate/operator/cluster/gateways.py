@@ -4,7 +4,7 @@ labels       sluicegate.io/gateway: "true"
 annotations  sluicegate.io/serves   *  or  shop,team
              sluicegate.io/applied  4711  or  shop=4711,team=4688: every worker serves the plans up to there
              sluicegate.io/broken   {"shop/bot": {"version": 7, "reason": "…"}}: plans that a worker cannot serve
-spec         holderIdentity, leaseDurationSeconds, renewTime
+spec         holderIdentity (none: the gateway has left), leaseDurationSeconds, renewTime
 """
 
 from collections.abc import Iterable, Mapping
@@ -90,6 +90,10 @@ def encode(gateway: str, namespace: str, said: Acknowledged, now: datetime, pod:
     }
 
 
+LEFT: Final[Json] = {"op": "add", "path": "/spec/holderIdentity", "value": ""}
+"""JSON patch of a gateway's Lease: nobody has to wait for it any more."""
+
+
 def decode(item: Json) -> Acknowledged:
     """What the Lease says; what cannot be read is nothing said."""
     annotations = item["metadata"].get("annotations") or {}
@@ -106,10 +110,18 @@ class _Known:
     said: Acknowledged
     sign: tuple[str, str]
     moved: float
+    is_deleted: bool = False
+
+    def is_alive(self, now: float) -> bool:
+        return now - self.moved < ALIVE_SECONDS
 
 
 class Liveness:
-    """Gateways by their Leases; alive: its Lease was seen to change in the last seconds of the caller's own clock."""
+    """Gateways by their Leases; alive: its Lease was seen to change in the last seconds of the caller's own clock.
+
+    A deletion says nothing of the gateway, whoever deleted: one that lives writes its Lease again before it counts as
+    silent, and one that leaves says so.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], _Known] = {}
@@ -118,16 +130,20 @@ class Liveness:
         """What was and is said, when that differs; what is said alone of a gateway that came, came back or left."""
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         known = self._known.get(key)
-        if deleted:
+        if "spec" in item and not item["spec"].get("holderIdentity"):
             self._known.pop(key, None)
             return (known.said,) if known is not None else ()
+        if deleted:
+            self._deleted(key, now)
+            return ()
         sign = ((item.get("spec") or {}).get("renewTime", ""), item["metadata"]["resourceVersion"])
         said = decode(item)
         if known is None:
             self._known[key] = _Known(said, sign, now)
             return (said,)
-        was_alive = now - known.moved < ALIVE_SECONDS
+        was_alive = known.is_alive(now)
         before, moved = known.said, sign != known.sign
+        known.is_deleted = False
         known.said, known.sign, known.moved = said, sign, now if moved else known.moved
         if moved and not was_alive:
             return (said,)
@@ -138,8 +154,15 @@ class Liveness:
         return tuple(
             (name, known.said)
             for (_, name), known in sorted(self._known.items())
-            if now - known.moved < ALIVE_SECONDS and known.said.does_serve(namespace)
+            if known.is_alive(now) and known.said.does_serve(namespace)
         )
+
+    def _deleted(self, key: tuple[str, str], now: float) -> None:
+        if key in self._known:
+            self._known[key].is_deleted = True
+        for name, known in list(self._known.items()):
+            if known.is_deleted and not known.is_alive(now):
+                del self._known[name]
 
 
 def listed(broken: Iterable[Broken]) -> dict[WorkflowKey, tuple[int, str]] | None:

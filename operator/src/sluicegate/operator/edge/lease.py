@@ -52,8 +52,10 @@ class Heart:
 
     async def leave(self) -> None:
         """The gateway stops: nobody waits for it any more."""
+        name = gateways.lease_name(self.gateway)
         try:
-            await self.api.delete(LEASES, self.namespace, gateways.lease_name(self.gateway))
+            await self.api.patch(LEASES, self.namespace, name, [gateways.LEFT], manager=names.GATEWAY)
+            await self.api.delete(LEASES, self.namespace, name)
         except NotFound:
             return
         except (SluicegateError, OSError) as error:
