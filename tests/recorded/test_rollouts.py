@@ -29,9 +29,10 @@ from tests.recorded.pairings import PAIRINGS, SEEDS, backtest
 pytestmark = [pytest.mark.e2e, pytest.mark.recorded]
 
 NAMESPACE = "default"
-RATE = 10.0  # runs per second and workflow
-RUNS = 450  # at most, per workflow
-SECONDS = 240.0
+RATE = 6.0  # runs per second and workflow
+RUNS = 450  # per workflow, and as many as a backtest sees
+MOST_RUNS = 2 * RUNS  # where stages follow each other late, on a busy machine
+SECONDS = 400.0
 
 
 Key = tuple[str, int]
@@ -83,23 +84,31 @@ def replaying(file: Path) -> Iterator[str]:
 async def send(client: LocalClient, recording: Recording, tallies: dict[Key, Tally]) -> None:
     """Every workflow gets its seed's tasks, in the order in which a backtest sees them, until its rollout is over."""
     stops = {key: asyncio.Event() for key in tallies}
-    looking = asyncio.create_task(stop_what_is_over(client, stops))
+    looking = asyncio.create_task(stop_what_is_over(client, stops, tallies))
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
         for (pairing, seed), tally in tallies.items():
-            tasks = resampled(recording, RUNS, seed)
+            tasks = resampled(recording, MOST_RUNS, seed)
             sessions = (Session(inputs=({"task_id": task},)) for task in tasks)
             url, stop = runs_url(client, name_of(pairing, seed)), stops[pairing, seed]
             group.create_task(drive(url, sessions, rate=RATE, seed=seed, tally=tally, stop=stop))
     looking.cancel()
 
 
-async def stop_what_is_over(client: LocalClient, stops: dict[Key, asyncio.Event]) -> None:
+async def stop_what_is_over(
+    client: LocalClient, stops: dict[Key, asyncio.Event], tallies: dict[Key, Tally]
+) -> None:
     while True:
         rollouts = await asyncio.to_thread(listed, client)
         for key, event in stops.items():
-            if (rollouts[name_of(*key)].get("status") or {}).get("state") == "Done":
+            if is_over(rollouts[name_of(*key)].get("status") or {}, len(tallies[key].answers)):
                 event.set()
         await asyncio.sleep(0.5)  # between two looks, not in place of one
+
+
+def is_over(status: dict[str, Any], runs: int) -> bool:
+    """Done, or Shadow is left and a backtest would have no more runs."""
+    left = {record["stage"] for record in status.get("history", [])}
+    return status.get("state") == "Done" or (runs >= RUNS and "Shadow" in left)
 
 
 def listed(client: LocalClient) -> dict[str, dict[str, Any]]:
@@ -157,7 +166,7 @@ def check_compared_with_the_noise_floor(world: World) -> None:
     seen = [floor_gate(world.rollouts["same", seed]["status"]) for seed in SEEDS]
     assert all(gate["verdict"] in {"Pass", "Wait"} for gate in seen)
     assert sum(gate["verdict"] == "Pass" for gate in seen) >= len(SEEDS) / 2
-    assert all(float(gate["stable"]) > 0.5 for gate in seen if gate["have"])
+    assert all(float(gate["stable"]) > 0.5 for gate in seen)
 
 
 def floor_gate(status: dict[str, Any]) -> dict[str, Any]:
