@@ -17,6 +17,7 @@ from sluicegate.rollout.permissions import VERBS, Verb
 from tests.admission.objects import REVISION, Json, changed, decision, owner, wish, with_spec
 
 OPERATOR = account(OPERATOR_ACCOUNT)
+BOT = "system:serviceaccount:ci:deployer"
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 COLLECTORS = frozenset({"system:kube-controller-manager", COLLECTOR, NAMESPACES})
@@ -37,7 +38,7 @@ class Layer(StrEnum):
 class Case:
     """old None: create; new None: delete. verbs: custom ones that the caller holds. paths: of all problems, none: allowed.
 
-    stamped: the mutating webhook makes it right, so it is refused only without it. barred: answered with 403.
+    stamped: whom the mutating webhook names, so that it is refused only without it. barred: answered with 403.
     """
 
     old: Make | None = None
@@ -49,7 +50,7 @@ class Case:
     paths: tuple[str, ...] = ()
     by: Layer | None = None
     barred: bool = False
-    stamped: bool = False
+    stamped: str = ""
 
 
 def fixed(item: Json) -> Make:
@@ -86,8 +87,14 @@ PROMOTE = deciding()
 LABELS = {"colour": "red"}
 
 
-def _linked(target: Json) -> Json:
-    return decision(target, metadata={"ownerReferences": [owner(target)]})
+def linked(*, reason: str = "because", **metadata: Any) -> Make:
+    """A decision that belongs to its target, as the mutating webhook leaves all of them."""
+    return lambda target: decision(
+        target, reason=reason, metadata={"ownerReferences": [owner(target)]} | metadata
+    )
+
+
+LINKED = linked()
 
 
 DECISIONS: dict[str, Case] = dict(_own_acts()) | {
@@ -109,7 +116,7 @@ DECISIONS: dict[str, Case] = dict(_own_acts()) | {
         new=deciding(by=OPERATOR), caller=OPERATOR, paths=("spec.action",), by=Layer.POLICY, barred=True
     ),
     "a decision by nobody": Case(
-        new=deciding(by=None), verbs=PROMOTES, paths=("spec.decidedBy",), by=Layer.SCHEMA, stamped=True
+        new=deciding(by=None), verbs=PROMOTES, paths=("spec.decidedBy",), by=Layer.SCHEMA, stamped="alice"
     ),
     "an unknown action": Case(
         new=lambda target: with_spec(decision(target), action="Destroy"),
@@ -120,7 +127,7 @@ DECISIONS: dict[str, Case] = dict(_own_acts()) | {
     "a reason without end": Case(
         new=deciding(reason="x" * 4097), verbs=PROMOTES, paths=("spec.reason",), by=Layer.SCHEMA
     ),
-    "a decision that belongs to its target": Case(new=_linked, verbs=PROMOTES),
+    "a decision that belongs to its target": Case(new=LINKED, verbs=PROMOTES),
     "a decision that belongs to something else": Case(
         new=lambda target: decision(target, metadata={"ownerReferences": [owner(target, uid="other")]}),
         verbs=PROMOTES,
@@ -212,45 +219,43 @@ DECISIONS: dict[str, Case] = dict(_own_acts()) | {
         paths=("spec.action",),
         by=Layer.WEBHOOK,
     ),
-    "a decision again as it is": Case(old=PROMOTE, new=PROMOTE),
-    "an annotation on a decision": Case(old=PROMOTE, new=deciding(metadata={"annotations": LABELS})),
+    "a decision again as it is": Case(old=LINKED, new=LINKED),
+    "an annotation on a decision": Case(old=LINKED, new=linked(annotations=LABELS)),
     "another reason, by who decided": Case(
-        old=PROMOTE, new=deciding(reason="other"), paths=("spec",), by=Layer.SCHEMA
+        old=LINKED, new=linked(reason="other"), paths=("spec",), by=Layer.SCHEMA
     ),
     "another reason, by the operator": Case(
-        old=PROMOTE, new=deciding(reason="other"), caller=OPERATOR, paths=("spec",), by=Layer.SCHEMA
+        old=LINKED, new=linked(reason="other"), caller=OPERATOR, paths=("spec",), by=Layer.SCHEMA
     ),
     "labels on a decision, by a person": Case(
-        old=PROMOTE,
-        new=deciding(metadata={"labels": LABELS}),
+        old=LINKED,
+        new=linked(labels=LABELS),
         paths=("metadata.labels",),
         by=Layer.POLICY,
         barred=True,
     ),
-    "labels on a decision, by the operator": Case(
-        old=PROMOTE, new=deciding(metadata={"labels": LABELS}), caller=OPERATOR
-    ),
+    "labels on a decision, by the operator": Case(old=LINKED, new=linked(labels=LABELS), caller=OPERATOR),
     "a decision made to belong to something else, afterwards": Case(
-        old=_linked,
+        old=LINKED,
         new=lambda target: decision(target, metadata={"ownerReferences": [owner(target, uid="other")]}),
         paths=("metadata.ownerReferences",),
         by=Layer.POLICY,
         barred=True,
     ),
     "a decision that is waited for and labelled, afterwards": Case(
-        old=PROMOTE,
-        new=deciding(metadata={"labels": LABELS, "finalizers": ["example.com/mine"]}),
+        old=LINKED,
+        new=linked(labels=LABELS, finalizers=["example.com/mine"]),
         paths=("metadata.labels", "metadata.finalizers"),
         by=Layer.POLICY,
         barred=True,
     ),
-    "a decision unlinked by garbage collection": Case(old=_linked, new=PROMOTE, caller=COLLECTOR),
+    "a decision unlinked by garbage collection": Case(old=LINKED, new=PROMOTE, caller=COLLECTOR),
     "deletion of a decision by who made it": Case(
-        old=PROMOTE, verbs=frozenset(Verb), paths=("kind",), by=Layer.POLICY, barred=True
+        old=LINKED, verbs=frozenset(Verb), paths=("kind",), by=Layer.POLICY, barred=True
     ),
-    "deletion of a decision by the operator": Case(old=PROMOTE, caller=OPERATOR),
-    "deletion of a decision by garbage collection": Case(old=PROMOTE, caller=COLLECTOR),
-    "deletion of a decision with its namespace": Case(old=PROMOTE, caller=NAMESPACES),
+    "deletion of a decision by the operator": Case(old=LINKED, caller=OPERATOR),
+    "deletion of a decision by garbage collection": Case(old=LINKED, caller=COLLECTOR),
+    "deletion of a decision with its namespace": Case(old=LINKED, caller=NAMESPACES),
 }
 
 ATTESTS = frozenset({Verb.ATTEST})
@@ -265,30 +270,34 @@ def _forged(*, old: Make | None, new: Make, **more: object) -> Case:
 
 WORKFLOWS: dict[str, Case] = {
     "a workflow in one's own name": Case(new=MINE),
-    "a workflow in nobody's name": _forged(old=None, new=NOBODYS, stamped=True),
+    "a workflow in nobody's name": _forged(old=None, new=NOBODYS, stamped="alice"),
     "a workflow in another's name": _forged(old=None, new=BOBS),
-    "a workflow in the author's name by a bot that attests": Case(new=BOBS, caller="bot", verbs=ATTESTS),
+    "a workflow in the author's name by a bot that attests": Case(new=BOBS, caller=BOT, verbs=ATTESTS),
     "a workflow in nobody's name by a bot that attests": _forged(
-        old=None, new=NOBODYS, caller="bot", verbs=ATTESTS
+        old=None, new=NOBODYS, caller=BOT, verbs=ATTESTS
     ),
+    "a workflow in nobody's name by a person who attests": _forged(
+        old=None, new=NOBODYS, verbs=ATTESTS, stamped="alice"
+    ),
+    "a workflow in nobody's name by a bot": _forged(old=None, new=NOBODYS, caller=BOT, stamped=BOT),
     "a workflow in another's name with every verb but attest": _forged(
         old=None, new=BOBS, verbs=frozenset(Verb) - ATTESTS
     ),
     "a workflow by the operator": Case(new=BOBS, caller=OPERATOR),
     "another spec in one's own name": Case(old=BOBS, new=NEW),
-    "another spec, the author before left in place": _forged(old=BOBS, new=NEW_OF_BOB, stamped=True),
+    "another spec, the author before left in place": _forged(old=BOBS, new=NEW_OF_BOB, stamped="alice"),
     "another spec in the name of a third": _forged(old=BOBS, new=fixed(wish("carol", version="3.0.0"))),
-    "another spec in nobody's name": _forged(old=MINE, new=fixed(wish(version="3.0.0")), stamped=True),
+    "another spec in nobody's name": _forged(old=MINE, new=fixed(wish(version="3.0.0")), stamped="alice"),
     "another spec in the author's name by a bot that attests": Case(
-        old=MINE, new=NEW_OF_BOB, caller="bot", verbs=ATTESTS
+        old=MINE, new=NEW_OF_BOB, caller=BOT, verbs=ATTESTS
     ),
     "a workflow again as it is, by another": Case(old=BOBS, new=BOBS),
     "labels on a workflow, by another": Case(old=BOBS, new=fixed(wish("bob", labels=LABELS))),
     "another author without another spec": _forged(old=BOBS, new=MINE),
     "another author without another spec, by a bot that attests": _forged(
-        old=MINE, new=BOBS, caller="bot", verbs=ATTESTS
+        old=MINE, new=BOBS, caller=BOT, verbs=ATTESTS
     ),
-    "no author any more": _forged(old=BOBS, new=NOBODYS, stamped=True),
+    "no author any more": _forged(old=BOBS, new=NOBODYS, stamped="bob"),
     "an author where there was none": Case(old=NOBODYS, new=MINE),
     "another author where there was none": _forged(old=NOBODYS, new=BOBS),
     "the finalizer dropped by a person": Case(
@@ -323,6 +332,7 @@ WORKFLOWS: dict[str, Case] = {
         by=Layer.SCHEMA,
     ),
     "a used version with another body": Case(
+        old=MINE,
         new=fixed(wish("alice", version="1.0.0", spec={"output": {"answer": "steps.agent.answer"}})),
         paths=("spec.version",),
         by=Layer.WEBHOOK,

@@ -6,83 +6,29 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from aiohttp import web
 
-from sluicegate.contracts.adapters import system
 from sluicegate.contracts.resources import KINDS
 from sluicegate.operator.cluster import names
-from sluicegate.operator.cluster.admitter import ClusterAdmitter
-from sluicegate.operator.cluster.assembly import CAPABILITIES
-from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.cluster.certificates import Ages
-from sluicegate.operator.cluster.certificates_keeper import Address, Keeper
-from sluicegate.operator.cluster.kube import DynamicApi, connect
-from sluicegate.operator.cluster.kube_access import KubeConfig
+from sluicegate.operator.cluster.certificates_keeper import Keeper
 from sluicegate.operator.cluster.ports import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
-from sluicegate.operator.cluster.webhook import WebhookServer
 from tests.charts import installation
 from tests.cluster.client import Client
 from tests.cluster.conftest import WEBHOOKS
 from tests.contracts import kinds
 from tests.controlplane.plane import ControlPlane
 from tests.operator import samples
+from tests.operator.cluster.serving import SYSTEM, MovedClock, serving
 from tests.operator.up import until
 
 pytestmark = pytest.mark.cluster
-SYSTEM, NAMESPACE = names.SYSTEM_NAMESPACE, "admitted"
+NAMESPACE = "admitted"
 ASKED = ("/mutate/agentworkflows", "/validate/agentworkflows")  # for a write to
 WORKFLOWS = f"/apis/sluicegate.io/v1alpha1/namespaces/{NAMESPACE}/agentworkflows"
-
-
-@dataclass
-class Counts:
-    """Of the client and of the server."""
-
-    admissions: list[tuple[str, int]] = field(default_factory=list)
-
-    def called(self, verb: str, resource: str, code: int, seconds: float) -> None:
-        pass
-
-    def admitted(self, path: str, code: int, seconds: float) -> None:
-        self.admissions.append((path, code))
-
-
-@dataclass
-class MovedClock:
-    """The host's, `behind` ago. What it makes is valid now, as long as it is not behind for too long."""
-
-    behind: timedelta = timedelta()
-
-    def now(self) -> datetime:
-        return system.now() - self.behind
-
-
-class Watched(WebhookServer):
-    """Remembers the connection over which each path was asked last."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.connections: dict[str, Any] = {}
-
-    async def _answer(self, kind: str, request: web.Request, *args: Any, **more: Any) -> web.Response:
-        assert request.transport is not None
-        self.connections[request.path] = request.transport.get_extra_info("peername")
-        return await super()._answer(kind, request, *args, **more)
-
-
-@dataclass
-class Served:
-    api: DynamicApi
-    keeper: Keeper
-    server: Watched
-    cache: Cache
-    counts: Counts
-    is_synced: bool = True
 
 
 @pytest.fixture(scope="module")
@@ -94,32 +40,6 @@ def ruled(unruled: ControlPlane) -> ControlPlane:
         for role in ("edit", "approver", "aborter"):
             installed.allow(f"user:{user}", f"sluicegate-{role}", NAMESPACE)
     return installed
-
-
-@asynccontextmanager
-async def serving(plane: ControlPlane, clock: MovedClock, ages: Ages) -> AsyncIterator[Served]:
-    """One replica's webhook, and the API server told of it."""
-    counts, cache = Counts(), Cache()
-    async with connect(KubeConfig(kubeconfig=plane.kubeconfig()), counts) as api:
-        admitter = ClusterAdmitter(
-            api=api,
-            cache=cache,
-            clock=clock,
-            controller=names.account(names.OPERATOR_ACCOUNT),
-            synced=lambda: served.is_synced,
-            capabilities=CAPABILITIES,
-        )
-        server = Watched("127.0.0.1", 0, admitter, counts)
-        await server.start()
-        address = Address(namespace=SYSTEM, url=f"https://127.0.0.1:{server.port}")
-        keeper = Keeper(api=api, address=address, clock=clock, serve=server.use, ages=ages)
-        served = Served(api, keeper, server, cache, counts)
-        try:
-            await keeper.once()
-            yield served
-        finally:
-            await server.stop()
-            plane.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM, "--ignore-not-found")
 
 
 def named(name: str, **spec: Any) -> dict[str, Any]:
