@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -123,6 +124,19 @@ def test_outcome_goes_to_the_gateway(gateway: list[tuple[str, Any]], cli: Cli) -
     said = cli("run", "outcome", RUN, "--reward", "0.8", "--outcome", "failed", "--note", "refunded")
     assert said.code == 0, said.err
     assert gateway == [(f"/v1/runs/{RUN}/outcome", {"reward": 0.8, "outcome": "Failed", "note": "refunded"})]
+
+
+def test_a_proxy_of_the_environment_is_not_asked(
+    gateway: list[tuple[str, Any]], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not reach a loopback address, and nobody told it to."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(urllib.request, "_opener", None)  # keeps what the environment was at its first use
+    said = cli("run", "outcome", RUN, "--reward", "1", "--outcome", "succeeded")
+    assert (said.code, len(gateway)) == (0, 1), said.err
 
 
 def test_the_gateways_problems_are_told(gateway: list[tuple[str, Any]], cli: Cli) -> None:

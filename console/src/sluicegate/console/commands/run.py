@@ -166,12 +166,14 @@ def _post(url: str, path: str, body: Mapping[str, Any]) -> None:
     """To a gateway; its problem document becomes an error of ours."""
     from urllib.error import HTTPError, URLError
     from urllib.parse import quote
-    from urllib.request import Request, urlopen
+    from urllib.request import Request
+
+    from sluicegate.console.direct import opened
 
     where = checked_url("--gateway-url", url) + quote(path)
     asked = Request(where, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")  # noqa: S310 - checked above
     try:
-        with urlopen(asked, timeout=SECONDS) as response:  # noqa: S310 - as above
+        with opened(asked, SECONDS) as response:
             response.read()
     except HTTPError as error:
         from sluicegate.console.client import error_of

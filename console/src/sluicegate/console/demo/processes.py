@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
-from urllib.request import urlopen
 
 from sluicegate.console import waiting
+from sluicegate.console.direct import opened
 from sluicegate.console.local import LocalClient
 from sluicegate.contracts.errors import Unavailable
 
@@ -114,7 +114,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
 def _answers(client: LocalClient) -> bool:
     try:
         client.server_version()
-        with urlopen(f"{gateway(client)}/healthz", timeout=2) as response:  # noqa: S310 - our own address
+        with opened(f"{gateway(client)}/healthz", 2) as response:
             return bool(response.status == 200)
     except (Unavailable, URLError, OSError):
         return False
