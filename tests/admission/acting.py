@@ -26,6 +26,9 @@ def world(api: Api, case: Case, seen: Seen) -> Json:
 def before(api: Api, item: Json, seen: Seen) -> Json:
     """What the case changes or deletes; a workflow has its first revision, as the pure rules are told."""
     made = api.create(item, author_of(item)).require()
+    if "status" in item:
+        told = {**made, "status": item["status"]}
+        made = api.replace(told, Caller(OPERATOR), subresource="/status").require()
     if made["kind"] == "AgentWorkflow":
         belonging = changed(REVISION, ownerReferences=[owner(made, kind="AgentWorkflow")])
         seen(api.create(belonging, Caller(OPERATOR)).require())

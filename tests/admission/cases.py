@@ -262,6 +262,15 @@ ATTESTS = frozenset({Verb.ATTEST})
 MINE, BOBS, NOBODYS = fixed(wish("alice")), fixed(wish("bob")), fixed(wish())
 NEW, NEW_OF_BOB = fixed(wish("alice", version="3.0.0")), fixed(wish("bob", version="3.0.0"))
 FREE = fixed(changed(wish("alice"), finalizers=[]))
+FOLLOWED = fixed({**wish("alice"), "status": {"stableRevision": REVISION["metadata"]["name"]}})
+
+
+def at_the_address_of(version: str) -> Json:
+    """Components of 2.0.0 that are served where this version is."""
+    (component,) = wish()["spec"]["components"]
+    return {
+        "components": [{**component, "endpoint": wish(version=version)["spec"]["components"][0]["endpoint"]}]
+    }
 
 
 def _forged(*, old: Make | None, new: Make, **more: object) -> Case:
@@ -336,6 +345,15 @@ WORKFLOWS: dict[str, Case] = {
         new=fixed(wish("alice", version="1.0.0", spec={"output": {"answer": "steps.agent.answer"}})),
         paths=("spec.version",),
         by=Layer.WEBHOOK,
+    ),
+    "another version of a component, at the address of the stable one": Case(
+        old=FOLLOWED,
+        new=fixed(wish("alice", spec=at_the_address_of("1.0.0"))),
+        paths=("spec.components[0].endpoint",),
+        by=Layer.WEBHOOK,
+    ),
+    "another version of a component, at another address": Case(
+        old=FOLLOWED, new=fixed(wish("alice", version="3.0.0"))
     ),
     "a step of an unknown component": Case(
         new=fixed(wish("alice", spec={"steps": [{"name": "a", "component": "nobody"}]})),

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from sluicegate.contracts.errors import Conflict
 from sluicegate.contracts.resources import KINDS
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.certificates import Ages
 from sluicegate.operator.cluster.certificates_keeper import Keeper
-from sluicegate.operator.cluster.ports import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from sluicegate.operator.cluster.ports import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, KubeApi
 from tests.charts import installation
 from tests.cluster.client import Client
 from tests.cluster.conftest import WEBHOOKS
@@ -124,13 +125,42 @@ async def test_what_somebody_empties_is_put_right(ruled: ControlPlane) -> None:
         await asyncio.to_thread(until, "admitted", lambda: tried(ruled, named("first"))[0] == 201)
 
 
-async def test_two_replicas_agree_on_one_secret(ruled: ControlPlane) -> None:
+class AtOnce:
+    """An API for several, whose first creates are sent when the last of them comes, so that all but one are too late."""
+
+    def __init__(self, api: KubeApi, callers: int) -> None:
+        self._api, self._start = api, asyncio.Barrier(callers)
+        self.ends: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    async def create(self, *args: Any, **more: Any) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            await self._start.wait()
+        try:
+            made = await self._api.create(*args, **more)
+        except Conflict:
+            self.ends.append("too late")
+            raise
+        self.ends.append("created")
+        return made
+
+
+async def test_replicas_that_start_at_once_agree_on_one_secret(ruled: ControlPlane) -> None:
+    """None finds a Secret, so each makes one of its own."""
     async with serving(ruled, MovedClock(), Ages()) as served:
-        other = Keeper(
-            api=served.api, address=served.keeper.address, clock=MovedClock(), serve=lambda _: None
+        ruled.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM)
+        api: Any = AtOnce(served.api, callers=2)
+        one, other = (
+            Keeper(api=api, address=served.keeper.address, clock=MovedClock(), serve=lambda _: None)
+            for _ in range(2)
         )
-        await asyncio.gather(other.once(), served.keeper.once())
-        assert other.served == served.keeper.served
+        await asyncio.gather(one.once(), other.once())
+        assert sorted(api.ends) == ["created", "too late"]
+        secret = await served.api.get(SECRETS, SYSTEM, names.WEBHOOK_SECRET)
+        kept = base64.b64decode(secret["data"]["tls.crt"]).decode()
+        assert [keeper.served and keeper.served.certificate for keeper in (one, other)] == [kept, kept]
 
 
 async def test_people_are_told_everything_and_named(ruled: ControlPlane) -> None:
