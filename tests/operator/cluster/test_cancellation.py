@@ -13,7 +13,7 @@ from sluicegate.operator.cluster.kube import connect
 from sluicegate.operator.cluster.kube_access import FixedToken, KubeConfig
 from sluicegate.operator.cluster.ports import LEASES
 from sluicegate.operator.cluster.remote import LineageClient
-from sluicegate.operator.edge.process import Uncounted
+from sluicegate.operator.process import Uncounted
 
 SECONDS = 0.4
 

@@ -19,7 +19,7 @@ from sluicegate.operator.cluster.elector import Elector, Stuck, Work
 from sluicegate.operator.cluster.kube import connect
 from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.ports import Api
-from sluicegate.operator.edge.process import Uncounted
+from sluicegate.operator.process import Uncounted
 from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster import virtual_time
 

@@ -18,8 +18,8 @@ from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.plans import ConfigMapPlans
 from sluicegate.operator.cluster.ports import CONFIG_MAPS, LEASES
 from sluicegate.operator.edge.lease import Heart
-from sluicegate.operator.edge.process import Uncounted
 from sluicegate.operator.ports import ChangeType, Programmed
+from sluicegate.operator.process import Uncounted
 from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster.test_plan_codec import NOW, as_stored, plan
 from tests.operator.edge import processes

@@ -19,9 +19,9 @@ from sluicegate.operator.cluster.kube import DynamicApi, connect
 from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.plans import ConfigMapPlans
 from sluicegate.operator.cluster.ports import CONFIG_MAPS, LEASES
-from sluicegate.operator.edge.process import Uncounted
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.ports import Programmed
+from sluicegate.operator.process import Uncounted
 from tests.controlplane.plane import ControlPlane
 from tests.gateway.components import component, rolling, spec_of, stable_plan
 from tests.gateway.workers import component_thread

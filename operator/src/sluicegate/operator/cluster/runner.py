@@ -29,9 +29,9 @@ from sluicegate.operator.cluster.health import Health
 from sluicegate.operator.cluster.informer import Informer
 from sluicegate.operator.cluster.informer_sinks import TellingSink
 from sluicegate.operator.cluster.webhook import WebhookServer
-from sluicegate.operator.edge.process import stop_by_signal, told
 from sluicegate.operator.local import logs
 from sluicegate.operator.local.metrics_server import MetricsServer
+from sluicegate.operator.process import stop_by_signal, told
 
 REPORT_SECONDS = 15.0
 LINGER_SECONDS = 3.0

@@ -21,7 +21,6 @@ from sluicegate.operator.edge.config import EdgeConfig
 from sluicegate.operator.edge.credentials import Credentials
 from sluicegate.operator.edge.feed import PlanFeed
 from sluicegate.operator.edge.lease import Heart
-from sluicegate.operator.edge.process import Uncounted, kept
 from sluicegate.operator.edge.shipper import Shipper
 from sluicegate.operator.edge.voice import Voice
 from sluicegate.operator.local.metrics_server import MetricsServer
@@ -30,6 +29,7 @@ from sluicegate.operator.local.state_dir import StateDir
 from sluicegate.operator.local.workers import Fleet, Supervisor, boot_name
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.ports import Json
+from sluicegate.operator.process import Uncounted, kept
 
 log = structlog.get_logger(__name__)
 

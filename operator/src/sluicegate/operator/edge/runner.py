@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from sluicegate.operator.edge import process
+from sluicegate.operator import process
 from sluicegate.operator.edge.assembly import assemble
 from sluicegate.operator.edge.config import EdgeConfig, config_of
 from sluicegate.operator.local.state_dir import StateDir

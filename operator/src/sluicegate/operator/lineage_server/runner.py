@@ -27,12 +27,11 @@ from sluicegate.contracts.errors import SluicegateError, Unavailable
 from sluicegate.lineage.ingester import Ingester
 from sluicegate.lineage.store import LineageStore
 from sluicegate.observability.metrics import GatewayMetrics, ProcessMetrics
+from sluicegate.operator import process
 from sluicegate.operator.api.lineage_view import StoredLineage
 from sluicegate.operator.cluster.kube import connect
 from sluicegate.operator.cluster.kube_access import KubeConfig
 from sluicegate.operator.cluster.ports import KubeApi, own
-from sluicegate.operator.edge import process
-from sluicegate.operator.edge.process import Uncounted
 from sluicegate.operator.lineage_server.config import LineageConfig, config_of
 from sluicegate.operator.lineage_server.identity import Accounts, Identity
 from sluicegate.operator.lineage_server.receiver import Ledger, Receiver
@@ -43,6 +42,7 @@ from sluicegate.operator.local.metrics_server import MetricsServer
 from sluicegate.operator.local.state_dir import StateDir
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.loop.evidence import FoldedEvidence
+from sluicegate.operator.process import Uncounted
 
 HOUR = 3600.0
 CERTIFICATE_SECONDS = 60.0
