@@ -101,9 +101,9 @@ class Product:
         account = "operator" if what == "controller" else what
         kubeconfig = self.plane.account_kubeconfig(SYSTEM, f"sluicegate-{account}")
         command = [sys.executable, "-m", "sluicegate.operator", what, "--kubeconfig", str(kubeconfig)]
-        self.processes.start(
-            name, [*command, "--namespace", SYSTEM, "--state", str(self.root / name), *flags]
-        )
+        if what != "controller":  # keeps nothing on disk
+            command += ["--state", str(self.root / name)]
+        self.processes.start(name, [*command, "--namespace", SYSTEM, *flags])
 
 
 def _is_ready(port: int) -> bool:

@@ -97,6 +97,17 @@ def test_credentials_of_components_are_in_memory_only(variant: str) -> None:
         assert "--state=/state" in spec["containers"][0]["args"]
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_volume_is_mounted_and_what_is_mounted_is_there(variant: str) -> None:
+    """An API server refuses a mount without its volume; a volume that nobody mounts is for nothing."""
+    for item in helm.render(VARIANTS[variant]):
+        if item["kind"] in {"Deployment", "StatefulSet"}:
+            spec = item["spec"]["template"]["spec"]
+            claims = [one["metadata"]["name"] for one in item["spec"].get("volumeClaimTemplates", ())]
+            mounted = {one["name"] for box in spec["containers"] for one in box["volumeMounts"]}
+            assert sorted(mounted) == sorted([*claims, *(one["name"] for one in spec["volumes"])])
+
+
 def test_names_are_those_of_the_code() -> None:
     accounts = {names.OPERATOR_ACCOUNT, names.GATEWAY_ACCOUNT, names.LINEAGE_ACCOUNT}
     assert of_kind("ServiceAccount").keys() == accounts

@@ -190,12 +190,7 @@ class Product:
             str(webhook),
         ]
         flags += ["--webhook-host", "127.0.0.1", "--webhook-url", f"https://127.0.0.1:{self.webhooks.port}"]
-        flags += [
-            "--lease-seconds",
-            str(self.lease_seconds),
-            "--state",
-            str(self.root / f"operator-{number}"),
-        ]
+        flags += ["--lease-seconds", str(self.lease_seconds)]
         flags += ["--lineage-url", f"http://127.0.0.1:{self.lineage_port}"]
         made = self._process(
             "controller", "sluicegate-operator", flags, (metrics, "/readyz"), server=self.through

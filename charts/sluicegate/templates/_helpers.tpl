@@ -110,7 +110,6 @@ securityContext:
   capabilities: {drop: [ALL]}
 resources: {{- toYaml (index . 1).resources | nindent 2 }}
 volumeMounts:
-- {name: state, mountPath: /state}
 - {name: tmp, mountPath: /tmp}
 {{- end }}
 

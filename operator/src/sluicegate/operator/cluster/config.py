@@ -64,7 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lineage-token", type=Path, default=None, help="file of a token; default: the API server's"
     )
-    parser.add_argument("--state", type=Path, default=None, help="unused: this process keeps nothing on disk")
 
 
 def config_of(arguments: argparse.Namespace) -> ControllerConfig:
