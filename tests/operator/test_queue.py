@@ -172,6 +172,14 @@ def test_an_urgent_key_goes_first_whatever_the_rate() -> None:
     assert waiting.take(1.0) == ("b", 1.0)
 
 
+def test_urgent_keys_go_in_the_order_of_their_wishes() -> None:
+    """However many come later: the first person is not the last to be heard."""
+    waiting = queue(Limits(rate=1.0, burst=1))
+    for number, key in enumerate("abcab"):
+        waiting.add(key, float(number), urgent=True)
+    assert [waiting.take(5.0) for _ in "abc"] == [("a", 5.0), ("b", 4.0), ("c", 3.0)]
+
+
 def test_an_urgent_key_does_not_wait_for_the_back_off_of_the_look_before_it() -> None:
     ready = queue(Limits(base=30.0))
     ready.add("a", 0.0)

@@ -41,15 +41,15 @@ class Queue(Generic[K]):
     _heap: list[tuple[float, int, K]] = field(default_factory=list)
     _taken: dict[K, float | None] = field(default_factory=dict)  # key -> added again at
     _failures: dict[K, int] = field(default_factory=dict)
-    _urgent: set[K] = field(default_factory=set)
+    _urgent: OrderedDict[K, None] = field(default_factory=OrderedDict)  # the oldest wish first
     _tokens: float | None = None
     _refilled: float = 0.0
     _order: int = 0
 
     def add(self, key: K, now: float, *, after: float = 0.0, urgent: bool = False) -> None:
-        """Handle `key` once, `after` seconds from now at the latest. urgent: before the others, whatever the rate."""
+        """Handle `key` once, `after` seconds from now at the latest. urgent: before those that are not, whatever the rate."""
         if urgent:
-            self._urgent.add(key)
+            self._urgent.setdefault(key)
         if after > 0:
             self._delay(key, now + after)
         elif key in self._taken:
@@ -58,16 +58,16 @@ class Queue(Generic[K]):
         elif key not in self._ready:
             self._due.pop(key, None)
             self._ready[key] = now
-        if key in self._urgent and key in self._ready:
-            self._ready.move_to_end(key, last=False)
 
     def take(self, now: float) -> tuple[K, float] | None:
         """A key to handle and how long it was ready; None: nothing may be handled now."""
         self._promote(now)
-        if not self._ready or not (self._is_urgent() or self._token(now)):
+        first = self._first_urgent()
+        if not self._ready or not (first or self._token(now)):
             return None
-        key, since = self._ready.popitem(last=False)
-        self._urgent.discard(key)
+        key = first[0] if first else next(iter(self._ready))
+        since = self._ready.pop(key)
+        self._urgent.pop(key, None)
         self._taken[key] = None
         return key, now - since
 
@@ -93,7 +93,7 @@ class Queue(Generic[K]):
         """When `take` may have something, if nothing is added before; None: never."""
         self._promote(now)
         if self._ready:
-            if self._is_urgent():
+            if self._first_urgent():
                 return now
             missing = max(0.0, 1.0 - self._refill(now))
             return now + missing / self.limits.rate
@@ -109,11 +109,11 @@ class Queue(Generic[K]):
         """Drop a key that exists no more: no delay, no failures."""
         self._due.pop(key, None)
         self._failures.pop(key, None)
-        self._urgent.discard(key)
+        self._urgent.pop(key, None)
 
-    def _is_urgent(self) -> bool:
-        """Whether the first ready key is."""
-        return next(iter(self._ready)) in self._urgent
+    def _first_urgent(self) -> tuple[K] | None:
+        """The urgent key that is to be taken next."""
+        return next(((key,) for key in self._urgent if key in self._ready), None)
 
     def _delay(self, key: K, at: float) -> None:
         if key in self._ready or self._due.get(key, at + 1.0) <= at:
