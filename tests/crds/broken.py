@@ -110,6 +110,10 @@ WORKFLOWS: dict[str, Case] = {
         stage("Shadow", ablationShare={"numerator": 1}, gates=gates(_SUCCESS, "RewardShapleyVariance")),
         "spec.rollout.stages[0].gates[1].delta", REQUIRED, "is required with RewardShapleyVariance",
     ),
+    "a delta of 0": (
+        stage("Shadow", ablationShare={"numerator": 1}, gates=gates(_SUCCESS, "RewardShapleyVariance", delta="0.0")),
+        "spec.rollout.stages[0].gates[1].delta", INVALID, "above 0 and below 1",
+    ),
     "a margin of 0": (stage("Shadow", gates=gates(_SUCCESS, margin="0.00")), "spec.rollout.stages[0].gates[0].margin", INVALID, "above 0 and below 1"),
     "a margin of 1": (stage("Shadow", gates=gates(_SUCCESS, margin="1.0")), "spec.rollout.stages[0].gates[0].margin", INVALID, "above 0 and below 1"),
     "an error budget of 0": (minimal(rollout={"errorBudget": {"abort": "0"}}), "spec.rollout.errorBudget.abort", INVALID, "at most 0.5"),

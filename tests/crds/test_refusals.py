@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from sluicegate.contracts.crds.rules import Rule
 from sluicegate.contracts.crds.structure import BY_MODEL
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources import KINDS
@@ -14,6 +13,7 @@ from tests.contracts import kinds
 from tests.contracts.files import example, minimal, refusal
 from tests.contracts.test_broken_files import RESOURCES
 from tests.crds.broken import CHANGES, FORBIDDEN, OTHERS, WORKFLOWS, Json
+from tests.crds.placed import PLACED, broken_by
 from tests.crds.server import Server
 
 CASES = {**WORKFLOWS, **OTHERS}
@@ -43,13 +43,25 @@ WEBHOOK_S = frozenset(
 """Broken files that the CRD takes: the webhook refuses them, and the control loop does not follow them."""
 
 
-def rules() -> list[Rule]:
-    return [rule for guard in BY_MODEL.values() for rule in guard.rules]
+REFUSED = [
+    *((item["kind"], *told) for item, *told in CASES.values()),
+    *((item["kind"], field, FORBIDDEN, words) for item, _, field, words in CHANGES.values()),
+    *((kind, "status.epoch", FORBIDDEN, EPOCH) for kind in kinds.STATUSES),
+]
+"""Kind, field, reason and words of all that the API server is seen to refuse below."""
 
 
 def test_every_rule_has_an_object_that_breaks_it() -> None:
-    said = [words for *_, words in (*CASES.values(), *CHANGES.values())] + [EPOCH]
-    assert [rule.message for rule in rules() if not any(words in rule.message for words in said)] == []
+    """Of every model, at one of its places."""
+    seen = {(one.model, one.rule) for told in REFUSED for one in broken_by(*told)}
+    assert [one for one in PLACED if (one.model, one.rule) not in seen] == []
+    assert {one.model for one in PLACED} == {model for model, guard in BY_MODEL.items() if guard.rules}
+
+
+@pytest.mark.parametrize("told", REFUSED, ids=" ".join)
+def test_one_rule_refuses_it(told: tuple[str, str, str, str]) -> None:
+    """No words fit another rule of the place, so none is seen for another."""
+    assert len(broken_by(*told)) == 1
 
 
 @pytest.mark.cluster
