@@ -8,7 +8,7 @@ from typing import Any
 
 from sluicegate.contracts.errors import Conflict, Unavailable
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, Share, TrafficMode
-from sluicegate.operator.cluster.ports import HTTP_ROUTES, Api
+from sluicegate.operator.cluster.ports import HTTP_ROUTES, Api, NotServed
 from sluicegate.operator.cluster.routes import RoutedPlans
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.ports import Json, Programmed
@@ -64,7 +64,7 @@ class Routes:
 
     slow: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    is_away: bool = False
+    error: Exception | None = None
     route: Json = field(
         default_factory=lambda: {
             "metadata": {"namespace": "shop", "name": "edge", "uid": "u", "resourceVersion": "1"},
@@ -73,8 +73,8 @@ class Routes:
     )
 
     async def get(self, api: Api, _namespace: str | None, name: str) -> Json:
-        if self.is_away:
-            raise Unavailable("the API server does not serve this kind")
+        if self.error is not None:
+            raise self.error
         if api == HTTP_ROUTES:
             return copy.deepcopy(self.route)
         return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
@@ -143,10 +143,22 @@ async def test_who_programs_a_plan_that_is_over_does_not_write_into_what_was_lef
 
 
 async def test_a_look_goes_on_while_nobody_can_say_what_the_route_is() -> None:
-    api = Routes(is_away=True)
+    api = Routes(error=Unavailable("no answer"))
     plans = RoutedPlans(Held({KEY: SPLIT}), api, Leads(), HostClock())  # type: ignore[arg-type]
     found = await plans.programmed(*KEY)
     assert found.version == 0
     assert found.trouble is not None
     assert found.trouble.lasting
     assert not found.trouble.stalls
+
+
+async def test_routes_that_are_not_served_lead_nobody_anywhere_and_a_workflow_can_go() -> None:
+    api = Routes(error=NotServed("no such kind"))
+    held = Held({KEY: SPLIT})
+    plans = RoutedPlans(held, api, Leads(), HostClock())  # type: ignore[arg-type]
+    found = await plans.programmed(*KEY)
+    assert found.trouble is not None
+    assert (found.trouble.reason, found.trouble.lasting, found.gateways) == ("RoutesNotServed", False, 0)
+    assert "httproutes.gateway.networking.k8s.io v1" in found.trouble.message
+    await plans.remove(*KEY)
+    assert held.plans == {}

@@ -163,6 +163,7 @@ class World:
 
     async def follow(self, version: str) -> None:
         """What the informer does."""
+        self.plans.follows(NS)
         async with aclosing(self.api.watch(HTTP_ROUTES, NS, after=version)) as changes:
             async for seen in changes:
                 if seen.item is not None:
@@ -542,3 +543,17 @@ async def test_what_a_gateway_runs_goes_past(world: World) -> None:
     await world.plans.remove(NS, "managed")
     with pytest.raises(NotFound):
         await world.api.get(HTTP_ROUTES, NS, "managed")
+
+
+async def test_routes_that_nobody_watches_are_put_right_as_well(world: World) -> None:
+    """As for an account without the right to watch."""
+    blind = World(world.plane, world.api)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(blind.plans.run())
+        await blind.plans.write(split())
+        await world.weigh(0)
+        await until("the repair", lambda: is_(world.weights(), {"agent-v1": 80, "agent-v2": 20}))
+        await world.answer()
+        await until("the Gateway's answer is read", lambda: is_(blind.version(), 2))
+        await until("the loop is told", lambda: is_(told(blind), True))
+        task.cancel()

@@ -35,6 +35,7 @@ WAITS: Final = ("AwaitingApproval", "AwaitingReview", "AwaitingPromotion", "Paus
 TROUBLES: Final[dict[str, str]] = {
     "TrafficContested": "Another field manager keeps changing the rule of the HTTPRoute; the message names it.",
     "RouteMissing": "The HTTPRoute, or its rule, is not there.",
+    "RoutesNotServed": "The API server does not serve HTTPRoutes: the Gateway API is not installed, or no more.",
     "RouteAmbiguous": "It is not certain which rule of the HTTPRoute is meant, or the rule leads to backends of others.",
     "RouteTaken": "Another workflow has this rule of the HTTPRoute.",
     "RouteRefused": "The API server does not take the change of the HTTPRoute.",

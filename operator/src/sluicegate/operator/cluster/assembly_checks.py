@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused, Unavailable
+from sluicegate.contracts.errors import Forbidden, NotFound, Problem, Refused
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import (
     ACCESS_REVIEWS,
@@ -19,6 +19,7 @@ from sluicegate.operator.cluster.ports import (
     VALIDATING_WEBHOOKS,
     Api,
     KubeApi,
+    NotServed,
     own,
 )
 
@@ -138,7 +139,7 @@ async def _is_served(api: KubeApi, kind: Api, namespace: str) -> bool:
         await api.get(kind, namespace, _NOBODY)
     except NotFound:
         return True
-    except Unavailable:
+    except NotServed:
         return False
     return True
 

@@ -41,10 +41,11 @@ class Feeds:
             Source(api=CONFIG_MAPS, sink=TellingSink(self._plan), labels=names.PLAN_LABEL),
             Source(api=LEASES, sink=gateways, labels=selector),
         )
-        routes = (
-            (Source(api=HTTP_ROUTES, sink=TellingSink(self._route), optional=True),) if with_routes else ()
-        )
-        return (*ours, *others, *routes)
+        if not with_routes:
+            return (*ours, *others)
+        follows = self.routes.follows
+        routes = Source(api=HTTP_ROUTES, sink=TellingSink(self._route), optional=True, alive=follows)
+        return (*ours, *others, routes)
 
     def gateway(self, item: Json, deleted: bool) -> None:
         """A gateway's Lease."""

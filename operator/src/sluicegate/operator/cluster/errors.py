@@ -14,6 +14,7 @@ from sluicegate.contracts.errors import (
     SluicegateError,
     Unavailable,
 )
+from sluicegate.operator.cluster.ports import NotServed
 from sluicegate.operator.ports import Json
 from sluicegate.operator.resources.store import Expired
 
@@ -90,9 +91,9 @@ def _unauthorized(status: Json, message: str, about: str) -> SluicegateError:  #
 
 
 def _missing(status: Json, message: str, about: str) -> SluicegateError:
-    """A kind that is not served is not an absent object: nobody may conclude anything from it."""
+    """A kind that is not served is not an absent object: who does not ask for NotServed concludes nothing from it."""
     if not (status.get("details") or {}).get("name"):
-        return Unavailable(f"{about}: the API server does not serve this kind; are the CRDs installed?")
+        return NotServed(f"{about}: the API server does not serve this kind; are the CRDs installed?")
     return NotFound(message)
 
 

@@ -48,12 +48,15 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A kind to follow. labels: a selector that the API server applies. optional: it may not be served."""
+    """A kind to follow. labels: a selector that the API server applies. optional: it may not be served, or no more; its
+    silence is no illness. alive: called with the namespace at each list and each new stream, every STREAM_SECONDS at least.
+    """
 
     api: Api
     sink: Sink
     labels: str = ""
     optional: bool = False
+    alive: Callable[[str | None], None] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +96,7 @@ class Informer:
         raise Unavailable("the informer has stopped: watching the API server failed for good; see the log")
 
     def silent(self) -> list[str]:
-        """Kinds of which nothing was heard for too long."""
+        """Kinds that have to be served, of which nothing was heard for too long."""
         now = self.monotonic()
         return [
             f"{place.plural} in {place.namespace or 'all namespaces'}: nothing heard for {now - at:.0f} s"
@@ -139,7 +142,13 @@ class Informer:
             self._stop.set()  # a thread of kopf's waits for it
 
     def _answered(self, place: Place) -> None:
-        self._heard[place] = self.monotonic()
+        for source in self.sources:
+            if source.api.plural != place.plural:
+                continue
+            if not source.optional:
+                self._heard[place] = self.monotonic()
+            if source.alive is not None:
+                source.alive(place.namespace)
 
     def _listed(self, place: Place, page: Page) -> None:
         for source in self.sources:

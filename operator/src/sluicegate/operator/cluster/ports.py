@@ -3,7 +3,7 @@
     409 Conflict          Conflict        404 NotFound            NotFound
     410 Gone, Expired     store.Expired   403 Forbidden           Forbidden (one Problem with the server's message)
     400, 422 Invalid      Refused (one Problem per cause)         429, 5xx, no answer in time   Unavailable
-    401 Unauthorized      Forbidden                               404 of a kind that is not served   Unavailable
+    401 Unauthorized      Forbidden                               404 of a kind that is not served   NotServed
 
 Reads and applies are tried again inside (429 with Retry-After, 5xx, no connection), within the call's deadline; a create or
 a delete that may have happened is tried again too, and its own echo (AlreadyExists, NotFound) is told as such.
@@ -13,9 +13,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.resources.base import GROUP
 from sluicegate.operator.ports import ChangeType, Json
+
+
+class NotServed(Unavailable):
+    """The API server does not know the kind: there is no object of it. It may be installed later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

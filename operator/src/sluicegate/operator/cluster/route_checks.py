@@ -4,7 +4,7 @@ from typing import Final
 
 from sluicegate.contracts.errors import Forbidden, NotFound
 from sluicegate.contracts.resources.service import ServiceBackend
-from sluicegate.operator.cluster.ports import Api, KubeReader
+from sluicegate.operator.cluster.ports import Api, KubeReader, NotServed
 from sluicegate.operator.ports import Json
 from sluicegate.rollout.model import Trouble
 
@@ -64,7 +64,7 @@ async def mirror_trouble(api: KubeReader, route: Json) -> Trouble | None:
             gateway = await api.get(GATEWAYS, namespace, parent["name"])
             name = gateway["spec"]["gatewayClassName"]
             found = await api.get(GATEWAY_CLASSES, None, name)
-        except NotFound:
+        except (NotFound, NotServed):
             return _unsupported(f"{who}, or its class, is not there")
         except Forbidden:
             return _unsupported(f"the class of {who} may not be read")

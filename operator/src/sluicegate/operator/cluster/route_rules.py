@@ -9,8 +9,9 @@ import structlog
 
 from sluicegate.contracts.errors import Conflict, Forbidden, NotFound, Refused, SluicegateError, Unavailable
 from sluicegate.operator.cluster import names, route_checks, route_fights
-from sluicegate.operator.cluster.ports import HTTP_ROUTES, Fence, KubeApi
+from sluicegate.operator.cluster.ports import HTTP_ROUTES, Fence, KubeApi, NotServed
 from sluicegate.operator.cluster.route_fights import Fight
+from sluicegate.operator.cluster.route_held import HeldRoutes, Key
 from sluicegate.operator.ports import Json, LoopClock
 from sluicegate.rollout import service_routes, service_wishes
 from sluicegate.rollout.model import Trouble
@@ -20,9 +21,6 @@ log = structlog.get_logger(__name__)
 
 ATTEMPTS: Final = 4
 """Conflicts in a row before others are let go first."""
-
-Key = tuple[str, str]
-"""Namespace and name, of a workflow or of a route."""
 
 
 class RouteMetrics(Protocol):
@@ -66,49 +64,23 @@ class Line:
 
 
 class Rules:
-    """Routes that lines lead to, held as last seen or written, and the changes to them."""
+    """Changes to the routes that lines lead to."""
 
     def __init__(self, api: KubeApi, fence: Fence, clock: LoopClock, metrics: RouteMetrics) -> None:
         self._api, self._fence, self._clock, self._metrics = api, fence, clock, metrics
-        self._held: dict[Key, Json | None] = {}  # None: it is not there
+        self.routes = HeldRoutes(api, clock)
 
-    def held(self, route: Key) -> Json | None:
-        """As last seen, None when it is not there or not known."""
-        return self._held.get(route)
-
-    def forget(self, route: Key) -> None:
-        """No line leads to it any more."""
-        self._held.pop(route, None)
-
-    def seen(self, item: Json, *, deleted: bool) -> bool:
-        """Whether it is news about a route that is held."""
-        key = (item["metadata"]["namespace"], item["metadata"]["name"])
-        if key not in self._held:
-            return False
-        held = self._held[key]
-        if deleted:
-            if held is not None and held["metadata"]["uid"] != item["metadata"]["uid"]:
-                return False
-            self._held[key] = None
-            return True
-        if held is not None and not _is_newer(item, held):
-            return False
-        self._held[key] = item
-        return True
-
-    async def route(self, line: Line) -> Json | Trouble:
-        """As last seen or written."""
-        if line.route not in self._held:
-            try:
-                self._held[line.route] = await self._api.get(HTTP_ROUTES, *line.route)
-            except NotFound:
-                self._held[line.route] = None
-            except (Forbidden, Unavailable) as error:  # a look goes on without it: people may abort meanwhile
-                return _refused(line.target, error)
-        held = self._held[line.route]
+    async def route(self, line: Line, *, again: bool = False) -> Json | Trouble:
+        """As last seen or written. again: what may be old is read anew."""
+        namespace, name = line.route
+        try:
+            held = await self.routes.route(line.route, again=again)
+        except NotServed:
+            return _not_served(line.target)
+        except (Forbidden, Unavailable) as error:  # a look goes on without it: people may abort meanwhile
+            return _refused(line.target, error)
         if held is not None:
             return held
-        namespace, name = line.route
         said = (
             f"HTTPRoute {name} is not there in {namespace}: create it, or name another in spec.service.route"
         )
@@ -121,7 +93,7 @@ class Rules:
                 try:
                     line.trouble = await self._once(line)
                 except (Conflict, NotFound):
-                    self._held.pop(line.route, None)
+                    self.routes.forget(line.route)
                     continue
                 except (Forbidden, Refused, Unavailable) as error:
                     line.trouble = _refused(line.target, error)
@@ -130,7 +102,7 @@ class Rules:
             line.trouble = Trouble(reason="RouteRefused", message=said, lasting=True)
 
     async def _once(self, line: Line) -> Trouble | None:
-        route = await self.route(line)
+        route = await self.route(line, again=True)
         if isinstance(route, Trouble):
             return route
         operations = service_routes.patch(route, line.target)
@@ -144,7 +116,7 @@ class Rules:
         trouble = self._fought(line, route, operations) or await self._unready(line, route)
         if trouble is not None or line.over:
             return trouble
-        self._held[line.route] = await self._written(route, operations)
+        self.routes.keep(await self._written(route, operations))
         if line.settled:
             self._metrics.repaired(*line.key, route_fights.changed_by(operations))
         line.settled = True
@@ -195,6 +167,9 @@ class Rules:
                 return
         except NotFound:
             return
+        except NotServed as error:
+            log.warning("route_not_left", route=target.route, namespace=target.namespace, reason=str(error))
+            return
         except (Forbidden, Refused) as error:
             log.warning("route_not_left", route=target.route, namespace=target.namespace, reason=str(error))
             return
@@ -212,8 +187,8 @@ class Rules:
             operations = ()
         route = await self._written(route, operations)
         route = await self._written(route, service_routes.release(route, target.workflow))
-        if line.route in self._held:
-            self._held[line.route] = route
+        if self.routes.get(line.route) is not None:
+            self.routes.keep(route)
 
     async def _written(self, route: Json, operations: Sequence[Json]) -> Json:
         """As stored; `route` itself when there is nothing to change."""
@@ -226,11 +201,11 @@ class Rules:
         )
 
 
-def _is_newer(item: Json, held: Json) -> bool:
-    """An event may be older than our last write; another uid is another object."""
-    if item["metadata"]["uid"] != held["metadata"]["uid"]:
-        return True
-    return int(item["metadata"]["resourceVersion"]) > int(held["metadata"]["resourceVersion"])
+def _not_served(target: Wanted) -> Trouble:
+    """Without the kind there is no route, and nobody is led to the candidate."""
+    kind = f"{HTTP_ROUTES.plural}.{HTTP_ROUTES.group} {HTTP_ROUTES.version}"
+    said = f"the API server does not serve {kind}: install the Gateway API, then create HTTPRoute {target.route} in {target.namespace}"
+    return Trouble(reason="RoutesNotServed", message=said, stalls=True)
 
 
 def _refused(target: Wanted, error: SluicegateError) -> Trouble:

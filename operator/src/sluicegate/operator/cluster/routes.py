@@ -1,6 +1,7 @@
 """Plans of Services: kept like all plans, and programmed into a rule of their HTTPRoute.
 
-Told of routes by `seen_route`; own writes are visible at once. What others change in our rule is put right within one
+Told of routes by `seen_route`, and that somebody watches them by `follows`; routes that nobody watches (the account may not,
+or the kind came later) are read every RETRY_SECONDS. Own writes are visible at once. What others change in our rule is put right within one
 event; one who goes on is left alone and named (`route_fights`). The order is capacity, identity, weight: a candidate's
 Service is seen to answer before the rule leads to it, and all of a rule's change is one write.
 """
@@ -13,7 +14,8 @@ import structlog
 
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.cluster.ports import Fence, KubeApi
-from sluicegate.operator.cluster.route_rules import Key, Line, RouteMetrics, Rules, Uncounted
+from sluicegate.operator.cluster.route_held import Key
+from sluicegate.operator.cluster.route_rules import Line, RouteMetrics, Rules, Uncounted
 from sluicegate.operator.ports import GatewayView, Json, LoopClock, PlanSink, Programmed
 from sluicegate.rollout import service_routes, service_wishes
 from sluicegate.rollout.model import Trouble
@@ -81,7 +83,7 @@ class RoutedPlans:
         if left is not None:
             await self._rules.leave(left)
         if line is not None and not any(other.route == line.route for other in self._lines.values()):
-            self._rules.forget(line.route)
+            self._rules.routes.forget(line.route)
         await self._inner.remove(namespace, workflow)
 
     async def plan(self, namespace: str, workflow: str) -> RoutePlan | None:
@@ -96,7 +98,9 @@ class RoutedPlans:
             return await self._inner.programmed(namespace, workflow)
         route = await self._rules.route(line)
         if isinstance(route, Trouble):
-            return Programmed(version=0, gateways=1, trouble=route)
+            return Programmed(
+                version=0, gateways=int(route.lasting), trouble=route
+            )  # no route: nobody to wait for
         operations = service_routes.patch(route, line.target)
         if operations:
             trouble = operations if isinstance(operations, Trouble) else line.trouble
@@ -110,11 +114,15 @@ class RoutedPlans:
     def seen_route(self, item: Json, *, deleted: bool) -> tuple[Key, ...]:
         """An HTTPRoute as it is now, or was last, with its managedFields. The workflows to look at."""
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
-        if not self._rules.seen(item, deleted=deleted):
+        if not self._rules.routes.seen(item, deleted=deleted):
             return ()
         found = tuple(workflow for workflow, line in self._lines.items() if line.route == key)
         self._queue(*found)
         return found
+
+    def follows(self, namespace: str | None) -> None:
+        """`seen_route` is told of the routes there (None: everywhere). Not said for long: they are read now and then."""
+        self._rules.routes.follows(namespace)
 
     async def run(self) -> None:
         """Put right what was changed, and try again what could not be done; until cancelled."""
@@ -135,16 +143,20 @@ class RoutedPlans:
     async def _try_again(self) -> None:
         while True:
             await self._clock.sleep(RETRY_SECONDS)
-            self._queue(*(key for key, line in self._lines.items() if line.trouble or not line.settled))
+            self._queue(*(key for key, line in self._lines.items() if self._is_open(line)))
+
+    def _is_open(self, line: Line) -> bool:
+        followed = self._rules.routes.is_followed(line.target.namespace)
+        return line.trouble is not None or not line.settled or not followed
 
     async def _safely(self, line: Line) -> bool:
         """Whether something came of it."""
-        before = (line.trouble, self._rules.held(line.route))
+        before = (line.trouble, self._rules.routes.get(line.route))
         try:
             await self._rules.program(line)
         except Exception:  # a bug in one route must not stop the others
             log.exception("route_crashed", route=line.target.route, namespace=line.target.namespace)
-        return before != (line.trouble, self._rules.held(line.route))
+        return before != (line.trouble, self._rules.routes.get(line.route))
 
     def _queue(self, *keys: Key) -> None:
         self._due.update(keys)
