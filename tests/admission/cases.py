@@ -1,7 +1,8 @@
 """The table: who changes what into what, and the answer. Every layer is asked the same.
 
 A case is refused with a path, by the first layer that sees it: SCHEMA (CRD schema and CEL), POLICY
-(ValidatingAdmissionPolicy), WEBHOOK (rules over other objects). No layer before it may refuse, every later one must.
+(ValidatingAdmissionPolicy), WEBHOOK (rules over other objects). No layer before it may refuse; all together answer as the
+pure rules do.
 """
 
 from collections.abc import Callable, Iterator
