@@ -49,15 +49,21 @@ class Client(Protocol):
 
 @dataclass(slots=True)
 class _Place:
-    """Of one segment at the lineage process. size None: it was not asked yet."""
+    """Of one segment at the lineage process. size None: it was not asked yet. stuck: why it is not taken; tried `again`."""
 
     size: int | None = None
     spoken: float = 0.0
+    stuck: str | None = None
+    failures: int = 0
+    again: float = float("-inf")
 
 
 @dataclass(slots=True, kw_only=True)
 class Shipper:
-    """One per spool folder; `run` until cancelled. on_lag: bytes that are here only; on_failure: a try failed."""
+    """One per spool folder; `run` until cancelled. on_lag: bytes that are here only; on_failure: a try failed.
+
+    A writer whose runs are not taken pauses alone.
+    """
 
     spool: Path
     gateway: str
@@ -66,6 +72,7 @@ class Shipper:
     on_lag: Callable[[int], None]
     on_failure: Callable[[], None]
     failing: str | None = None
+    _is_away: bool = False
     _segments: dict[str, Segment] = field(default_factory=dict)
     _places: dict[str, _Place] = field(default_factory=dict)
     _published: dict[str, int] = field(default_factory=dict)
@@ -75,9 +82,9 @@ class Shipper:
         failures = 0
         while True:
             moved = await self.step()
-            failures = failures + 1 if self.failing else 0
+            failures = failures + 1 if self._is_away else 0
             if failures:
-                await self.clock.sleep(system.jitter(min(WORST, PAUSE * 2.0 ** min(failures, 10))) + 0.05)
+                await self.clock.sleep(_pause(failures))
             elif not moved:
                 await self.clock.sleep(PAUSE)
 
@@ -85,8 +92,8 @@ class Shipper:
         """Ship what is left, for `seconds` at most. Whether all is there."""
         try:
             async with asyncio.timeout(seconds):
-                while await self.step() or self._segments:
-                    if self.failing:
+                while (moved := await self.step()) or self._segments:
+                    if not moved:
                         await self.clock.sleep(PAUSE)
         except TimeoutError:
             return False
@@ -94,26 +101,16 @@ class Shipper:
 
     async def step(self) -> bool:
         """One chunk of every writer that has news. Whether there may be more at once; `failing` says what went wrong."""
+        moved, away = False, None
         try:
             segments.discover(self.spool, self._segments, {})
-            moved, stuck = False, None
             for group in segments.in_turn(self._segments):
-                try:
-                    moved = await self._ship_first(group) or moved
-                except (Refused, OSError) as error:  # of this writer alone; the others go on
-                    stuck = error
-            if stuck is not None:
-                raise stuck
+                moved = await self._try_first(group) or moved
         except (SluicegateError, OSError) as error:
-            if self.failing is None:
-                log.warning("runs_not_shipped", error=str(error))
-            self.failing = str(error)
+            moved, away = False, str(error)
             self.on_failure()
-            moved = False
-        else:
-            if self.failing is not None:
-                log.info("runs_shipped_again")
-            self.failing = None
+        self._is_away = away is not None
+        self._say(away or self._stuck())
         self._tell()
         return moved
 
@@ -122,6 +119,33 @@ class Shipper:
         for segment in self._segments.values():
             segment.close()
         self._segments.clear()
+
+    def _stuck(self) -> str | None:
+        """Why a writer's runs are not taken."""
+        places = [self._places.get(name) for name in self._segments]
+        return next((place.stuck for place in places if place and place.stuck), None)
+
+    def _say(self, failing: str | None) -> None:
+        if failing is not None and self.failing is None:
+            log.warning("runs_not_shipped", error=failing)
+        if failing is None and self.failing is not None:
+            log.info("runs_shipped_again")
+        self.failing = failing
+
+    async def _try_first(self, group: list[Segment]) -> bool:
+        """Unless it failed a moment ago."""
+        place = self._places.setdefault(group[0].name, _Place())
+        if self.clock.monotonic() < place.again:
+            return False
+        try:
+            moved = await self._ship_first(group)
+        except (Refused, OSError) as error:  # of this writer alone; the others go on
+            place.stuck, place.failures = str(error), place.failures + 1
+            place.again = self.clock.monotonic() + _pause(place.failures)
+            self.on_failure()
+            return False
+        place.stuck, place.failures = None, 0
+        return moved
 
     async def _ship_first(self, group: list[Segment]) -> bool:
         """The writer's oldest segment: a later one waits until it is finished there."""
@@ -201,6 +225,11 @@ class Shipper:
             self._published = positions
         except OSError:
             self._published = {}
+
+
+def _pause(failures: int) -> float:
+    """Seconds."""
+    return system.jitter(min(WORST, PAUSE * 2.0 ** min(failures, 10))) + 0.05
 
 
 def _chunk(path: Path, start: int, size: int) -> bytes:
