@@ -18,6 +18,7 @@ from sluicegate.operator.cluster.ports import Api
 from sluicegate.operator.cluster.webhook_review import Answer, Request
 from sluicegate.rollout.model import FINALIZER
 from sluicegate.rollout.revisions import new_revision
+from tests.contracts import kinds
 from tests.operator import samples
 
 CONTROLLER = names.account(names.OPERATOR_ACCOUNT)
@@ -189,21 +190,45 @@ async def test_what_an_older_version_stored_may_be_labelled_and_let_go() -> None
     assert (await refused(Server(), request(old, None))).code == 200
 
 
-async def test_a_target_is_read_when_the_cache_lacks_it_or_has_an_earlier_one() -> None:
-    server, cache = Server(), Cache()
-    decision = {
-        "apiVersion": "sluicegate.io/v1alpha1",
-        "kind": "Decision",
-        "metadata": {"name": "d", "namespace": "default"},
-        "spec": {"action": "Abort", "target": {"name": "echo-1", "uid": "u-2"}, "decidedBy": "bob"},
-    }
-    earlier = {"kind": "WorkflowRollout", "metadata": {"name": "echo-1", "namespace": "default"}, "spec": {}}
-    for _ in range(2):
-        answer = await refused(server, request(None, decision), cache)
-        assert answer.code == 422
-        assert "no such WorkflowRollout" in answer.message
-        cache.put(stored(earlier, uid="u-1"))
-    assert server.asked == ["get echo-1", "get echo-1"]
+def rollout(stage: str, uid: str = "u-1") -> dict[str, Any]:
+    """In a stage, as the API server has it."""
+    status = {"state": stage, "stage": stage, "attempt": 1, "stageStartedAt": "2026-01-31T12:00:00Z"}
+    return {**stored(kinds.of("WorkflowRollout", namespace="default"), uid=uid), "status": status}
+
+
+def act(on: dict[str, Any]) -> Request:
+    """A person's decision about the rollout that they see."""
+    return request(None, samples.decision("d", "Promote", on, decidedBy="bob"))
+
+
+@pytest.mark.parametrize(
+    ("cached", "asked"),
+    [
+        pytest.param(rollout("Shadow"), [], id="the-same"),
+        pytest.param(rollout("Canary"), ["get"], id="an-earlier-stage"),
+        pytest.param(rollout("Shadow", uid="u-0"), ["get"], id="an-earlier-rollout"),
+        pytest.param(None, ["get"], id="none"),
+    ],
+)
+async def test_nobody_is_refused_because_the_cache_is_behind(
+    cached: dict[str, Any] | None, asked: list[str]
+) -> None:
+    seen = rollout("Shadow")
+    name = seen["metadata"]["name"]
+    server, cache = Server(objects={name: seen}), Cache()
+    if cached is not None:
+        cache.put(cached)
+    answer = await refused(server, act(seen), cache)
+    assert answer.code == 200, answer
+    assert server.asked == [f"{verb} {name}" for verb in asked]
+
+
+async def test_a_target_that_is_not_there_is_looked_for_before_a_refusal() -> None:
+    server = Server()
+    answer = await refused(server, act(rollout("Shadow")))
+    assert answer.code == 422
+    assert "no such WorkflowRollout" in answer.message
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(("caller", "code"), [("bob", 403), (CONTROLLER, 200)])

@@ -1,4 +1,5 @@
-"""What the webhook answers: the rules of `rollout.admission`, with what they look at read from the cache.
+"""What the webhook answers: the rules of `rollout.admission`, with what they look at read from the cache, and the target
+of a decision from the API server before the decision is refused.
 
 Who may use a custom verb is asked of the API server only where the answer changes something: a bot that names another
 author, whoever names none, and whoever takes the finalizer off. The verbs of decisions are the admission policies' to check.
@@ -7,7 +8,7 @@ author, whoever names none, and whoever takes the finalizer off. The verbs of de
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sluicegate.contracts.adapters.system import Clock
@@ -30,6 +31,12 @@ from sluicegate.operator.ports import Json
 from sluicegate.rollout.admission import admit
 from sluicegate.rollout.model import FINALIZER, Admission, AdmissionContext, Capabilities, Ref
 from sluicegate.rollout.permissions import Verb
+
+Target = AgentWorkflow | WorkflowRollout
+_TARGETS: Final[dict[str, type[Target]]] = {
+    "AgentWorkflow": AgentWorkflow,
+    "WorkflowRollout": WorkflowRollout,
+}
 
 COLLECTORS: Final = frozenset(
     {
@@ -65,7 +72,13 @@ class ClusterAdmitter:
         except Refused as refused:
             return _answer(Admission(problems=refused.problems))
         context = await self._context(request, old, new)
-        return _answer(await asyncio.to_thread(admit, old, new, request.caller, context))
+        admission = await asyncio.to_thread(admit, old, new, request.caller, context)
+        if not admission.allowed and isinstance(
+            new, Decision
+        ):  # the person may have seen more than the cache has
+            context = replace(context, target=await self._read(new))
+            admission = await asyncio.to_thread(admit, old, new, request.caller, context)
+        return _answer(admission)
 
     async def mutate(self, request: Request) -> Answer:
         """Who wrote it, where that is not said."""
@@ -85,7 +98,7 @@ class ClusterAdmitter:
         return AdmissionContext(
             now=self.clock.now(),
             revisions=self._revisions(old) if isinstance(old, AgentWorkflow) else (),
-            target=await self._target(new) if isinstance(new, Decision) else None,
+            target=self._target(new) if isinstance(new, Decision) else None,
             permissions=await self._permissions(request, old, new),
             capabilities=self.capabilities,
             controller=self.controller,
@@ -97,26 +110,22 @@ class ClusterAdmitter:
         found = self.cache.owned("WorkflowRevision", workflow.metadata.uid or "")
         return tuple(typed(edge.inward(item), WorkflowRevision) for item in found)
 
-    async def _target(self, decision: Decision) -> AgentWorkflow | WorkflowRollout | None:
-        """A GET when the cache does not have it (yet)."""
+    def _target(self, decision: Decision) -> Target | None:
+        """As the cache has it."""
         target = decision.spec.target
-        if target.kind not in {"WorkflowRollout", "AgentWorkflow"}:
-            return None
-        ref = Ref(target.kind, decision.metadata.namespace, target.name)
-        held = self.cache.get(ref)
-        if held is None or held["metadata"]["uid"] != target.uid:
-            held = await self._read(ref)
-        if held is None:
-            return None
-        if target.kind == "WorkflowRollout":
-            return typed(edge.inward(held), WorkflowRollout)
-        return typed(edge.inward(held), AgentWorkflow)
+        held = self.cache.get(Ref(target.kind, decision.metadata.namespace, target.name))
+        return None if held is None else _typed(target.kind, held)
 
-    async def _read(self, ref: Ref) -> Json | None:
+    async def _read(self, decision: Decision) -> Target | None:
+        """As the API server has it."""
+        target = decision.spec.target
+        if target.kind not in _TARGETS:
+            return None
         try:
-            return await self.api.get(own(ref.kind), ref.namespace, ref.name)
+            held = await self.api.get(own(target.kind), decision.metadata.namespace, target.name)
         except NotFound:
             return None
+        return _typed(target.kind, held)
 
     async def _permissions(
         self, request: Request, old: Resource | None, new: Resource | None
@@ -151,6 +160,10 @@ class ClusterAdmitter:
         }
         answer = await self.api.review(ACCESS_REVIEWS, {"spec": spec})
         return bool(answer.get("status", {}).get("allowed"))
+
+
+def _typed(kind: str, held: Json) -> Target | None:
+    return typed(edge.inward(held), _TARGETS[kind]) if kind in _TARGETS else None
 
 
 def _parsed(request: Request) -> tuple[Resource | None, Resource | None]:
