@@ -1,6 +1,6 @@
 """Independent numpy form of the mixture test, for simulations that pure Python would make slow.
 
-Written from the formula (product of 1 + stake * (x - null), averaged over the stakes), not from the product's code;
+Written from the formula (product of 1 + stake * (x - null), weighted mean over the stakes), not from the product's code;
 test_sequential.py checks that both agree.
 """
 
@@ -17,9 +17,12 @@ STAKES = np.array([1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 
 def log_e(x: Array, low: float, null: float) -> Array:
     """Log e-value after each value; x has shape (runs, values)."""
     total = np.zeros(x.shape)
-    for stake in STAKES:
-        total += np.exp(np.minimum(np.cumsum(np.log1p(stake * (x - null) / (null - low)), axis=1), 600.0))
-    return np.log(total / len(STAKES))
+    odds = STAKES / (null - low)
+    weights = np.sqrt(np.minimum(odds, 1.0 / odds))
+    for stake, weight in zip(STAKES, weights / weights.sum(), strict=True):
+        capital = np.exp(np.minimum(np.cumsum(np.log1p(stake * (x - null) / (null - low)), axis=1), 600.0))
+        total += weight * capital
+    return np.log(total)
 
 
 def harm_and_safe(difference: Array, margin: float) -> tuple[Array, Array]:
