@@ -101,45 +101,45 @@ def planned_stage(name: str, percent: int, **facts: Any) -> Json:
 STAGES = (("Canary", 1), ("Shadow", 5), ("Controlled", 20), ("Full", 100))
 
 
+_STATUS: Json = {
+    "observedGeneration": 1,
+    "phase": "Progressing",
+    "state": "Shadow",
+    "stage": "Shadow",
+    "attempt": 1,
+    "stageStartedAt": "2026-03-01T11:56:48Z",
+    "startedAt": "2026-03-01T11:50:00Z",
+    "share": {"numerator": 5, "denominator": 100},
+    "samples": 412,
+    "needed": 1000,
+    "planVersion": 3,
+    "programmedVersion": 3,
+    "estimatedSecondsToDecision": 260,
+    "nextEvaluationAt": "2026-03-01T12:00:07Z",
+    "evidenceDigest": "sha256:" + "e" * 64,
+    "gates": [
+        gate("success", "WorkflowSuccessRate", "Pass"),
+        gate("p95", "WorkflowP95Latency", "Wait", candidate="0.031", stable="0.05", need=None),
+        gate("reward", "WorkflowReward", "Inconclusive", candidate="0.8125", stable=None),
+        gate("fallback", "ComponentFallbackRateMax", "Fail", component="planner", runs=["run-1", "run-2"]),
+    ],
+    "history": [
+        {
+            "stage": "Canary",
+            "attempt": 1,
+            "startedAt": "2026-03-01T11:50:00Z",
+            "endedAt": "2026-03-01T11:56:48Z",
+            "leftBy": "Pass",
+            "gates": [gate("success", "WorkflowSuccessRate", "Pass")],
+        }
+    ],
+    "decisions": [],
+    "conditions": [condition("TrafficProgrammed", "True", "Programmed")],
+}
+
+
 def rollout(name: str = "support-bot-2", **status: Any) -> Json:
-    facts = {
-        "observedGeneration": 1,
-        "phase": "Progressing",
-        "state": "Shadow",
-        "stage": "Shadow",
-        "attempt": 1,
-        "stageStartedAt": "2026-03-01T11:56:48Z",
-        "startedAt": "2026-03-01T11:50:00Z",
-        "share": {"numerator": 5, "denominator": 100},
-        "samples": 412,
-        "needed": 1000,
-        "planVersion": 3,
-        "programmedVersion": 3,
-        "estimatedSecondsToDecision": 260,
-        "nextEvaluationAt": "2026-03-01T12:00:07Z",
-        "evidenceDigest": "sha256:" + "e" * 64,
-        "gates": [
-            gate("success", "WorkflowSuccessRate", "Pass"),
-            gate("p95", "WorkflowP95Latency", "Wait", candidate="0.031", stable="0.05", need=None),
-            gate("reward", "WorkflowReward", "Inconclusive", candidate="0.8125", stable=None),
-            gate(
-                "fallback", "ComponentFallbackRateMax", "Fail", component="planner", runs=["run-1", "run-2"]
-            ),
-        ],
-        "history": [
-            {
-                "stage": "Canary",
-                "attempt": 1,
-                "startedAt": "2026-03-01T11:50:00Z",
-                "endedAt": "2026-03-01T11:56:48Z",
-                "leftBy": "Pass",
-                "gates": [gate("success", "WorkflowSuccessRate", "Pass")],
-            }
-        ],
-        "decisions": [],
-        "conditions": [condition("TrafficProgrammed", "True", "Programmed")],
-        **status,
-    }
+    facts = {**deepcopy(_STATUS), **status}
     return {
         "apiVersion": "sluicegate.io/v1alpha1",
         "kind": "WorkflowRollout",
@@ -192,6 +192,44 @@ def run_summary(run_id: str = "01957a00-0000-7000-8000-000000000001", **facts: A
     }
 
 
+_STEPS: list[Json] = [
+    {
+        "name": "plan",
+        "component": "planner",
+        "version": "v1",
+        "outcome": "Ok",
+        "started_ms": 0.1,
+        "latency_ms": 12.0,
+        "request": {"user_query": "where is my parcel"},
+        "response": {"intent": "track_order"},
+        "attempts": [
+            {
+                "number": 1,
+                "started_ms": 0.1,
+                "service_ms": 9.0,
+                "queue_ms": 2.5,
+                "status": 503,
+                "failure": "Unavailable",
+                "message": "busy",
+            },
+            {"number": 2, "started_ms": 10.0, "service_ms": 2.0, "queue_ms": 0.5, "status": 200},
+        ],
+        "violations": [],
+    },
+    {
+        "name": "execute",
+        "component": "orders",
+        "version": "v3",
+        "outcome": "Fallback",
+        "started_ms": 12.1,
+        "latency_ms": 29.0,
+        "attempts": [{"number": 1, "started_ms": 12.1, "service_ms": 29.0, "failure": "Timeout"}],
+        "fallback": {"strategy": "Value", "reason": "Timeout", "forced": False},
+        "violations": [{"code": "Enum", "path": "steps.execute.status", "message": "'lost' is not one of"}],
+    },
+]
+
+
 def run_document(arm: str = "stable", **facts: Any) -> Json:
     return {
         **run_summary(),
@@ -203,43 +241,6 @@ def run_document(arm: str = "stable", **facts: Any) -> Json:
         "output": {"response": "on its way"},
         "violations": [],
         "bodies": "Kept",
-        "steps": [
-            {
-                "name": "plan",
-                "component": "planner",
-                "version": "v1",
-                "outcome": "Ok",
-                "started_ms": 0.1,
-                "latency_ms": 12.0,
-                "request": {"user_query": "where is my parcel"},
-                "response": {"intent": "track_order"},
-                "attempts": [
-                    {
-                        "number": 1,
-                        "started_ms": 0.1,
-                        "service_ms": 9.0,
-                        "queue_ms": 2.5,
-                        "status": 503,
-                        "failure": "Unavailable",
-                        "message": "busy",
-                    },
-                    {"number": 2, "started_ms": 10.0, "service_ms": 2.0, "queue_ms": 0.5, "status": 200},
-                ],
-                "violations": [],
-            },
-            {
-                "name": "execute",
-                "component": "orders",
-                "version": "v3",
-                "outcome": "Fallback",
-                "started_ms": 12.1,
-                "latency_ms": 29.0,
-                "attempts": [{"number": 1, "started_ms": 12.1, "service_ms": 29.0, "failure": "Timeout"}],
-                "fallback": {"strategy": "Value", "reason": "Timeout", "forced": False},
-                "violations": [
-                    {"code": "Enum", "path": "steps.execute.status", "message": "'lost' is not one of"}
-                ],
-            },
-        ],
+        "steps": deepcopy(_STEPS),
         **facts,
     }

@@ -21,8 +21,9 @@ def install(plane: ControlPlane) -> None:
     """Apply the CRDs of crds/ and of the Gateway API, and wait until they are served."""
     files = [str(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
     # An existing cluster and a folder that was given have the Gateway API, or the tests that need it say so.
-    with suppress(AttributeError, NoControlPlane):
-        files.append(str(plane.binaries.path("gateway-api.yaml")))
+    if not isinstance(plane, ExistingCluster):
+        with suppress(NoControlPlane):
+            files.append(str(plane.binaries.path("gateway-api.yaml")))
     if files:
         plane.kubectl("apply", "--server-side", *(f"--filename={file}" for file in files))
         wait = ["--for=condition=Established", "--all", "customresourcedefinitions", "--timeout=60s"]
