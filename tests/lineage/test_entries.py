@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.contracts.evidence import ArmFacts, RawObservation
-from sluicegate.contracts.runs import Arm, RunOutcome
+from sluicegate.contracts.evidence import Ablation, ArmFacts, RawObservation
+from sluicegate.contracts.runs import Arm, Coalition, RunOutcome
 from sluicegate.contracts.stages import Stage
 from sluicegate.lineage import documents, entries
 from sluicegate.lineage.entries import Amendment, MalformedError
@@ -95,6 +95,10 @@ def test_amendments_come_back() -> None:
     )
 
 
+def _ablation(mask: int, reward: float) -> Ablation:
+    return Ablation(coalition=Coalition(players=("a", "b"), mask=mask, probability=0.5), reward=reward)
+
+
 BAD = {
     "no JSON": b"{",
     "half a line": entries.encode_run(run())[:100],
@@ -114,6 +118,8 @@ BAD = {
         observed(stable=ArmFacts(success=math.nan, latencies_ms=()))
     ),
     "an observation of an unknown stage": entries.encode_observation(observed()).replace(b"Shadow", b"Shade"),
+    "a coalition of other players": entries.encode_observation(observed(ablation=_ablation(4, 0.5))),
+    "an ablated run that earned too much": entries.encode_observation(observed(ablation=_ablation(1, 1.5))),
     "a reward above 1": entries.encode_outcome("r", at=at(0), reward=1.5),
     "an outcome at no time": b'{"t":"outcome","run_id":"r","reward":1}',
     "an outcome of a run with a number as id": b'{"t":"outcome","run_id":7,"at":"2026-01-01T00:00:00Z"}',

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sluicegate.contracts.errors import Refused, Unavailable
-from sluicegate.contracts.evidence import ArmFacts
-from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, Violation
+from sluicegate.contracts.evidence import Ablation, ArmFacts
+from sluicegate.contracts.runs import Arm, Coalition, Comparison, Failure, RunOutcome, Violation
 from sluicegate.lineage import entries
 from sluicegate.lineage.store import LineageStore
 from tests.lineage.builders import CONTROLLED, SHADOW, at, facts, fell_back, observed, run, step
@@ -384,6 +384,17 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     for use in (store.counts, lambda: store.ingest([])):
         with pytest.raises(Unavailable, match="closed"):
             use()
+
+
+def test_an_ablated_copy_is_kept_apart_from_the_arms(store: LineageStore) -> None:
+    coalition = Coalition(players=("planner", "writer"), mask=0b10, probability=0.25)
+    store.ingest([entries.encode_observation(observed(ablation=Ablation(coalition=coalition, reward=0.5)))])
+    store.ingest([entries.encode_run(run(arm=Arm.ABLATED, serving=False, coalition=coalition))])
+    [found] = store.observations(SHADOW, after=0)
+    assert found.ablation == Ablation(coalition=coalition, reward=0.5)
+    assert (found.stable, found.candidate, found.control) == (facts(), None, None)
+    [document] = store.run("run-000001")
+    assert document["coalition"] == {"players": ["planner", "writer"], "mask": 2, "probability": 0.25}
 
 
 def test_an_observation_keeps_every_fact(store: LineageStore) -> None:

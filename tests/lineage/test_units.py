@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.contracts.evidence import ArmFacts, RawObservation
-from sluicegate.contracts.runs import Arm, RunOutcome
+from sluicegate.contracts.evidence import Ablation, ArmFacts, RawObservation
+from sluicegate.contracts.runs import Arm, Coalition, RunOutcome
 from sluicegate.lineage import units
 from sluicegate.lineage.entries import Amendment
 from tests.lineage.builders import CONTROLLED, SHADOW, at, facts, observed
@@ -132,6 +132,28 @@ def test_a_pair_compares_the_same_requests() -> None:
     ]
     result = units.close(parts, {})
     assert (result.arms[Arm.STABLE].success, result.dropped) == (1.0, 1)
+
+
+def earned(mask: int, reward: float | None) -> Ablation:
+    return Ablation(coalition=Coalition(players=("a", "b"), mask=mask, probability=0.5), reward=reward)
+
+
+@pytest.mark.parametrize(
+    ("runs", "found"),
+    [
+        ([], None),
+        ([earned(1, 0.25), earned(1, 0.75)], earned(1, 0.5)),
+        ([earned(1, 0.25), earned(1, None)], earned(1, 0.25)),
+        ([earned(1, None)], earned(1, None)),
+        ([earned(1, 0.25), earned(2, 0.75)], earned(1, 0.25)),
+    ],
+    ids=["none", "the mean", "of those known", "unknown", "another coalition is no run of it"],
+)
+def test_a_unit_has_one_coalition(runs: list[Ablation], found: Ablation | None) -> None:
+    parts = [observed(f"r{n}", n, ablation=one, **SESSION) for n, one in enumerate(runs)]
+    whole = units.close([*parts, observed("last", 9, **SESSION)], {})
+    assert whole.ablation == found
+    assert list(whole.arms) == [Arm.STABLE]
 
 
 def test_a_unit_of_which_every_mirror_was_dropped_still_shows_stable() -> None:

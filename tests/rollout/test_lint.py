@@ -108,19 +108,16 @@ def test_a_latency_is_a_warning_when_it_is(
 
 
 def test_what_this_version_does_not_follow_is_a_warning() -> None:
-    spec = workflow_spec(
-        "2.0.0", stages=[{"name": "Shadow", "ablationShare": {"numerator": 1, "denominator": 2}}]
-    )
+    spec = workflow_spec("2.0.0")
     extra = {
         "businessFallback": {"ruleSet": "rules"},
         "retraining": [{"component": "agent", "when": {}, "backend": {}}],
         "contract": {"sla": {"maxAmplification": 4}},
     }
     told = lint.warnings(type(spec).model_validate(spec.to_json() | extra))
-    assert [text.split(" ")[0] for text in told[:4]] == [
+    assert [text.split(" ")[0] for text in told[:3]] == [
         "spec.businessFallback",
         "spec.retraining",
         "spec.contract.sla.maxAmplification",
-        "spec.rollout.stages[0].ablationShare",
     ]
     assert not any("nothing follows it" in text for text in lint.warnings(spec)[1:])

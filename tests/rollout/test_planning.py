@@ -34,6 +34,15 @@ def test_reward_joins_the_default_gates_before_full() -> None:
     assert has == {Stage.CANARY: True, Stage.SHADOW: True, Stage.CONTROLLED: True, Stage.FULL: False}
 
 
+def test_half_of_shadows_mirrors_are_ablated_where_there_is_a_reward_to_explain() -> None:
+    shares = {
+        reward: [stage.ablation_share.numerator / stage.ablation_share.denominator for stage in found]
+        for reward in (None, "steps.judge.reward")
+        for found in [planning.plan_stages(spec(reward=reward))]
+    }
+    assert shares == {None: [0, 0, 0, 0], "steps.judge.reward": [0, 0.5, 0, 0]}
+
+
 @given(
     budget=st.sampled_from(["0.05", "0.01", "0.1", "0.333"]),
     required=st.lists(st.booleans(), min_size=1, max_size=6),

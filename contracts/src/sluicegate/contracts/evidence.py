@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from sluicegate.contracts.runs import Coalition
 from sluicegate.contracts.stages import Signal, Stage
 
 
@@ -43,6 +44,17 @@ class ArmFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ablation:
+    """What the ablated copy of a unit earned; no evidence of any arm.
+
+    reward: mean over its runs in [0, 1], 0 for a run that failed; None when unknown.
+    """
+
+    coalition: Coalition
+    reward: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """One run of a unit of several, so that a finding can name the run that shows it. Never evidence itself."""
 
@@ -68,6 +80,7 @@ class Observation:
     control: ArmFacts | None = None
     dropped: int = 0  # mirrors of this unit that were dropped for want of budget
     by_run: tuple[RunFacts, ...] = ()
+    ablation: Ablation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +99,7 @@ class RawObservation:
     stable: ArmFacts | None = None
     candidate: ArmFacts | None = None
     control: ArmFacts | None = None
+    ablation: Ablation | None = None
     dropped: int = 0
     session: bool = False
     expects_reward: bool = False
@@ -140,6 +154,39 @@ class SignalEvidence:
     witnesses: tuple[str, ...] = ()  # run ids in which the candidate was worse, newest last, at most 5
 
 
+class RoutingSpan(NamedTuple):
+    """Units whose arm was chosen in one span of time. end: Unix seconds at which it is over."""
+
+    end: int
+    chosen: int
+    others: int
+    unknown: int  # what they were chosen for is not known: their copies were dropped, or both arms answered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingCounts:
+    """How many units each arm received, by the time at which it was chosen.
+
+    In split stages chosen is the candidate and others is stable; in mirrored stages the pairs with a second copy of
+    stable and those without, since units that were not mirrored are not observed. until: every unit that closed before
+    it is counted. sessions: units stay open for more runs.
+    """
+
+    spans: tuple[RoutingSpan, ...] = ()
+    until: datetime | None = None
+    sessions: bool = False
+
+    def before(self, moment: datetime) -> tuple[int, int, int]:
+        """Chosen, others and unknown, of the spans that were over at `moment`."""
+        limit = moment.timestamp()
+        over = [span for span in self.spans if span.end <= limit]
+        return (
+            sum(span.chosen for span in over),
+            sum(span.others for span in over),
+            sum(span.unknown for span in over),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEvidence:
     """All evidence of one (rollout, stage, attempt), as folded up to `cursor`.
@@ -159,6 +206,7 @@ class StageEvidence:
     signals: tuple[SignalEvidence, ...] = ()
     unseen_violations: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     unseen_overflow: int = 0
+    routing: RoutingCounts = RoutingCounts()
 
     def of(self, signal: Signal) -> tuple[SignalEvidence, ...]:
         """Evidence of one signal: one entry, or one per component."""

@@ -75,7 +75,8 @@ class RoutePlan:
 
     version grows with every change of content. lease_until: until when the candidate may get traffic
     without the control plane; a gateway that sees it passed serves stable only. control: share of the
-    mirrored units for which stable runs a second time.
+    mirrored units for which stable runs a second time. ablation: share of them for which the candidate does, with
+    components forced onto their fallbacks.
     """
 
     namespace: str
@@ -89,6 +90,7 @@ class RoutePlan:
     mode: TrafficMode = TrafficMode.STABLE_ONLY
     share: Share = Share(0, 1)
     control: Share = Share(0, 1)
+    ablation: Share = Share(0, 1)
     salt: str = ""
     lease_until: datetime | None = None
     mirror_budget: MirrorBudget = MirrorBudget()

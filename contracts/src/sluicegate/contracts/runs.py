@@ -15,6 +15,7 @@ class Arm(StrEnum):
     STABLE = "stable"
     CANDIDATE = "candidate"
     CONTROL = "control"  # second copy of stable: the noise floor
+    ABLATED = "ablated"  # second copy of the candidate with components forced onto their fallbacks
 
 
 class RunOutcome(StrEnum):
@@ -114,6 +115,24 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Coalition:
+    """Which components an ablated run kept; the other players were forced onto their declared fallbacks.
+
+    players: components that can be ablated, in the workflow's order. mask: bit i is set when player i ran.
+    probability: chance of this coalition among ablated units.
+    """
+
+    players: tuple[str, ...]
+    mask: int
+    probability: float
+
+    @property
+    def forced(self) -> frozenset[str]:
+        """The players that did not run."""
+        return frozenset(name for bit, name in enumerate(self.players) if not self.mask >> bit & 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run in one arm."""
 
@@ -144,6 +163,7 @@ class RunRecord:
     reward: float | None = None
     reward_source: str | None = None  # Evaluator | Outcome
     comparison: Comparison | None = None
+    coalition: Coalition | None = None  # of an ablated run
     bodies: str = "Kept"  # Kept | Dropped (back-pressure) | Sampled (left out by lineage.sampleBodies)
     worker: str = ""
     trace_id: str = ""

@@ -11,8 +11,9 @@ class Assignment:
     """What happens to one run.
 
     serving: who answers. mirrored: the candidate runs on a copy. control: stable runs on one too. control_first: and
-    goes first, by a coin, so that neither copy always meets what the other left warm or busy. observed: the run is
-    evidence of the rollout's stage. unit: hash of the routing key, or the run id.
+    goes first, by a coin, so that neither copy always meets what the other left warm or busy. ablation: seed of the
+    coalition with which the candidate runs once more, last of all; empty: it does not. observed: the run is evidence
+    of the rollout's stage. unit: hash of the routing key, or the run id.
     """
 
     serving: Arm
@@ -23,6 +24,7 @@ class Assignment:
     mirrored: bool = False
     control: bool = False
     control_first: bool = False
+    ablation: bytes = b""
     session: bool = False
 
 
@@ -50,7 +52,9 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
             observed=True,
             session=session,
         )
-    control = inside and plan.control.holds(place_of(f"{salt}control", run_id if key is None else key))
+    name = run_id if key is None else key
+    control = inside and plan.control.holds(place_of(f"{salt}control", name))
+    ablated = inside and plan.ablation.holds(place_of(f"{salt}ablation", name))
     return Assignment(
         serving=Arm.STABLE,
         unit=unit,
@@ -59,11 +63,12 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
         mirrored=inside,
         control=control,
         control_first=control and digest[-1] % 2 == 1,
+        ablation=digest_of(f"{salt}coalition", name) if ablated else b"",
         session=session,
     )
 
 
 def mirror_probability(plan: RoutePlan, arm: Arm) -> float:
     """Chance of a unit to have this mirrored arm."""
-    share = float(plan.share)
-    return share * float(plan.control) if arm is Arm.CONTROL else share
+    parts = {Arm.CONTROL: float(plan.control), Arm.ABLATED: float(plan.ablation)}
+    return float(plan.share) * parts.get(arm, 1.0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, RawObservation
+from sluicegate.contracts.evidence import Ablation, ArmFacts, EvidenceKey, RawObservation
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.runs import Arm, Comparison, RunOutcome, RunRecord, StepOutcome, StepRecord
 from sluicegate.gateway.arms import Assignment, mirror_probability
@@ -66,6 +66,7 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
         reward=state.reward,
         reward_source="Evaluator" if state.reward is not None else None,
         comparison=comparison,
+        coalition=state.coalition,
         worker=frame.worker,
         trace_id=frame.trace_id,
     )
@@ -114,6 +115,13 @@ def _count_fallback(step: StepRecord, fallbacks: dict[str, float]) -> None:
     fallbacks[step.component] = max(fallbacks.get(step.component, 0.0), 1.0 if fell else 0.0)
 
 
+def ablation_of(state: ArmState) -> Ablation | None:
+    """What an ablated run earned: a failed one nothing. None of any other run."""
+    if state.coalition is None:
+        return None
+    return Ablation(coalition=state.coalition, reward=state.reward if state.failure is None else 0.0)
+
+
 def disagreement(served: ArmState, other: ArmState, comparison: Comparison | None) -> float | None:
     """1 when the mirrored answer differs from the user's and its reward is not better; None: nothing to compare.
 
@@ -130,7 +138,13 @@ def disagreement(served: ArmState, other: ArmState, comparison: Comparison | Non
 
 
 def observation_of(
-    frame: RunFrame, at: datetime, facts: dict[Arm, ArmFacts], *, expects_reward: bool, dropped: int = 0
+    frame: RunFrame,
+    at: datetime,
+    facts: dict[Arm, ArmFacts],
+    *,
+    expects_reward: bool,
+    dropped: int = 0,
+    ablation: Ablation | None = None,
 ) -> RawObservation | None:
     """One run's part in its unit; None outside a rollout."""
     plan = frame.plan
@@ -144,6 +158,7 @@ def observation_of(
         stable=facts.get(Arm.STABLE),
         candidate=facts.get(Arm.CANDIDATE),
         control=facts.get(Arm.CONTROL),
+        ablation=ablation,
         dropped=dropped,
         session=frame.assignment.session,
         expects_reward=expects_reward,

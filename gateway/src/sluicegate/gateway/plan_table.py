@@ -271,7 +271,8 @@ def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePla
     values["candidate"] = RevisionBody(**candidate) if candidate is not None else None
     values["stage"] = Stage(values["stage"]) if values["stage"] is not None else None
     values["mode"] = TrafficMode(values["mode"])
-    values["share"], values["control"] = Share(**values["share"]), Share(**values["control"])
+    for name in ("share", "control", "ablation"):
+        values[name] = Share(**values[name]) if name in values else Share(0, 1)
     values["mirror_budget"] = MirrorBudget(**values["mirror_budget"])
     return RoutePlan(**values, lease_until=datetime.fromisoformat(lease_until) if lease_until else None)
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
+from sluicegate.gateway.ablation import players_of
 from sluicegate.gateway.engine.program import Program, compile_program
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 
@@ -19,12 +20,16 @@ DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePlan:
-    """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease."""
+    """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease.
+
+    players: the candidate's components that can be ablated.
+    """
 
     plan: RoutePlan
     stable: Program
     candidate: Program | None
     lease_until_ms: float
+    players: tuple[str, ...] = ()
 
     def is_leased(self, now_ms: float) -> bool:
         """Whether the candidate may still get traffic."""
@@ -90,7 +95,11 @@ def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePl
     if plan.mode is TrafficMode.STABLE_ONLY:
         return LivePlan(plan=plan, stable=stable, candidate=candidate, lease_until_ms=float("inf"))
     return LivePlan(
-        plan=plan, stable=stable, candidate=candidate, lease_until_ms=_milliseconds(plan.lease_until)
+        plan=plan,
+        stable=stable,
+        candidate=candidate,
+        lease_until_ms=_milliseconds(plan.lease_until),
+        players=players_of(candidate, stable) if candidate is not None and plan.ablation.numerator else (),
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 
 from sluicegate.contracts.adapters.system import unix_ms, uuid7
-from sluicegate.contracts.evidence import ArmFacts
-from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, RunRecord
+from sluicegate.contracts.evidence import Ablation, ArmFacts
+from sluicegate.contracts.runs import Arm, Coalition, Comparison, Failure, RunOutcome, RunRecord
+from sluicegate.gateway.ablation import coalition_of
 from sluicegate.gateway.arms import Assignment, assign
 from sluicegate.gateway.compare import compare
 from sluicegate.gateway.engine.kernel import ArmState, Kernel
@@ -18,6 +19,7 @@ from sluicegate.gateway.engine.program import MAX_DEADLINE, Program
 from sluicegate.gateway.engine.run import run_after, run_arm
 from sluicegate.gateway.facts import (
     RunFrame,
+    ablation_of,
     arm_facts,
     disagreement,
     keeps_bodies,
@@ -29,6 +31,7 @@ from sluicegate.gateway.jsonio import JsonError, parse
 from sluicegate.gateway.mirrors import MirrorAllowances
 from sluicegate.gateway.plans import LivePlan
 from sluicegate.gateway.problems import Response, failed_run, problem, violations_json
+from sluicegate.gateway.resilience.budget import RetryBudget
 from sluicegate.gateway.resilience.destinations import Destinations
 from sluicegate.gateway.telling import FailureLog, named
 from sluicegate.gateway.tracing import Trace, trace_of
@@ -38,6 +41,7 @@ from sluicegate.lineage.ports import Spool
 from sluicegate.lineage.spool import Pressure
 
 After = Callable[[], Awaitable[None]]
+_OF_CANDIDATE = frozenset({Arm.CANDIDATE, Arm.ABLATED})
 
 
 @dataclass(slots=True)
@@ -60,6 +64,7 @@ class RunService:
     worker: str
     destinations: Destinations = field(default_factory=Destinations)
     mirror_destinations: Destinations = field(default_factory=Destinations)
+    ablated_budgets: dict[str, RetryBudget] = field(default_factory=dict)
     allowances: MirrorAllowances = field(default_factory=MirrorAllowances)
     failures: FailureLog = field(default_factory=FailureLog)
     mirrors: set[asyncio.Task[None]] = field(default_factory=set)
@@ -120,14 +125,14 @@ class RunService:
     def _state(
         self, frame: RunFrame, live: LivePlan, trace: Trace, arm: Arm, patience: float | None, started: float
     ) -> ArmState:
-        program = live.stable if arm is not Arm.CANDIDATE or live.candidate is None else live.candidate
+        program = live.candidate if arm in _OF_CANDIDATE and live.candidate is not None else live.stable
         seconds = program.deadline if patience is None else patience
         plan, mirrored = frame.plan, arm is not frame.assignment.serving
         return ArmState(
             kernel=self.kernel,
             program=program,
             fallback_program=live.stable if program is not live.stable else None,
-            destinations=self.mirror_destinations if mirrored else self.destinations,
+            destinations=self._destinations(arm) if mirrored else self.destinations,
             run_id=frame.run_id,
             arm=arm,
             mirrored=mirrored,
@@ -137,7 +142,12 @@ class RunService:
             started=started,
             patience=seconds,
             deadline=started + seconds,
+            coalition=_coalition(frame.assignment, live) if arm is Arm.ABLATED else None,
         )
+
+    def _destinations(self, arm: Arm) -> Destinations:
+        """Of a mirror. What one ablated run breaks opens no circuit to any other run."""
+        return Destinations(self.ablated_budgets) if arm is Arm.ABLATED else self.mirror_destinations
 
     def _answered(
         self, frame: RunFrame, live: LivePlan, state: ArmState, trace: Trace
@@ -187,7 +197,7 @@ class RunService:
         async def in_turn() -> None:
             # Side by side, copies of one run would slow each other down at the components that they share, and
             # latencies would be no evidence: alone, each meets them as the user's run did.
-            for arm in _copies(frame.assignment):
+            for arm in _copies(frame.assignment, live):
                 states.append(self._state(frame, live, trace, arm, patience, self.kernel.monotonic()))
                 await run_arm(states[-1])
                 await run_after(states[-1])  # for its reward
@@ -224,21 +234,37 @@ class RunService:
     def _write_evidence(self, frame: RunFrame, served: ArmState, mirrors: list[ArmState]) -> None:
         facts: dict[Arm, ArmFacts] = {served.arm: arm_facts(served)}
         lines: list[bytes] = []
+        ablation: Ablation | None = None
         for state in mirrors:
-            comparison = _compared(served, state)
-            facts[state.arm] = arm_facts(state, disagrees=disagreement(served, state, comparison))
+            comparison = None
+            if state.arm is Arm.ABLATED:
+                ablation = ablation_of(state)
+            else:
+                comparison = _compared(served, state)
+                facts[state.arm] = arm_facts(state, disagrees=disagreement(served, state, comparison))
             lines.append(self._encoded(record_of(frame, state, comparison), state.program))
-        lines += self._observation(frame, served, facts)
+        lines += self._observation(frame, served, facts, ablation=ablation)
         self.spool.append(*lines)
 
     def _observation(
-        self, frame: RunFrame, served: ArmState, facts: dict[Arm, ArmFacts], *, dropped: int = 0
+        self,
+        frame: RunFrame,
+        served: ArmState,
+        facts: dict[Arm, ArmFacts],
+        *,
+        dropped: int = 0,
+        ablation: Ablation | None = None,
     ) -> list[bytes]:
         if not frame.assignment.observed:
             return []
         missing = served.program.has_reward and served.reward is None and served.failure is None
         observation = observation_of(
-            frame, self.kernel.now(), facts, expects_reward=missing and not dropped, dropped=dropped
+            frame,
+            self.kernel.now(),
+            facts,
+            expects_reward=missing and not dropped,
+            dropped=dropped,
+            ablation=ablation,
         )
         return [] if observation is None else [encode_observation(observation)]
 
@@ -272,11 +298,15 @@ class RunService:
         self.spool.append(self._encoded(record, program))
 
 
-def _copies(assignment: Assignment) -> tuple[Arm, ...]:
-    """The mirrored arms in the order in which they run."""
-    if not assignment.control:
-        return (Arm.CANDIDATE,)
-    return (Arm.CONTROL, Arm.CANDIDATE) if assignment.control_first else (Arm.CANDIDATE, Arm.CONTROL)
+def _copies(assignment: Assignment, live: LivePlan) -> tuple[Arm, ...]:
+    """The mirrored arms in the order in which they run; the ablated one disturbs none before it."""
+    compared = (Arm.CANDIDATE, Arm.CONTROL) if assignment.control else (Arm.CANDIDATE,)
+    last = (Arm.ABLATED,) if assignment.ablation and live.players else ()
+    return (*(reversed(compared) if assignment.control_first else compared), *last)
+
+
+def _coalition(assignment: Assignment, live: LivePlan) -> Coalition | None:
+    return coalition_of(live.players, assignment.ablation)
 
 
 def _compared(served: ArmState, other: ArmState) -> Comparison | None:

@@ -10,7 +10,7 @@ from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.lineage import entries, schema
 from sluicegate.lineage.entries import Amendment, MalformedError
 
-ARM_ORDER: Final = {arm.value: place for place, arm in enumerate((Arm.STABLE, Arm.CANDIDATE, Arm.CONTROL))}
+ARM_ORDER: Final = {arm.value: place for place, arm in enumerate(Arm)}
 MAX_ERROR: Final = 500
 
 

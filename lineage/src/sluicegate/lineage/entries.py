@@ -17,8 +17,15 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from sluicegate.contracts.errors import SluicegateError
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, RawObservation, RunFacts
-from sluicegate.contracts.runs import Arm, RunOutcome, RunRecord, StepRecord
+from sluicegate.contracts.evidence import (
+    Ablation,
+    ArmFacts,
+    EvidenceKey,
+    Observation,
+    RawObservation,
+    RunFacts,
+)
+from sluicegate.contracts.runs import Arm, Coalition, RunOutcome, RunRecord, StepRecord
 from sluicegate.contracts.stages import Stage
 
 T = TypeVar("T")
@@ -152,6 +159,7 @@ def observation_from(row: tuple[int, str, str, int, str, bytes | str]) -> Observ
         stable=facts_from(data.get("stable")),
         candidate=facts_from(data.get("candidate")),
         control=facts_from(data.get("control")),
+        ablation=ablation_from(data.get("ablation")),
         dropped=data.get("dropped", 0),
         by_run=tuple(_run_facts(item) for item in data.get("by_run", ())),
     )
@@ -179,6 +187,24 @@ def facts_from(data: Mapping[str, Any] | None) -> ArmFacts | None:
     )
 
 
+def ablation_from(data: Mapping[str, Any] | None) -> Ablation | None:
+    """Ablation of a JSON object. Raises ValueError for a coalition of other players or a reward outside [0, 1]."""
+    if data is None:
+        return None
+    said = data["coalition"]
+    coalition = Coalition(
+        players=tuple(map(str, said["players"])),
+        mask=int(said["mask"]),
+        probability=float(said["probability"]),
+    )
+    if not 0 <= coalition.mask < 1 << len(coalition.players):
+        raise ValueError(f"coalition {coalition.mask} is none of {len(coalition.players)} players")
+    reward = _number(data.get("reward"))
+    if reward is not None and not 0.0 <= reward <= 1.0:
+        raise ValueError(f"reward {reward} is outside [0, 1]")
+    return Ablation(coalition=coalition, reward=reward)
+
+
 def moment(value: Any) -> datetime:
     """An RFC 3339 text as aware UTC; a text without an offset is read as UTC. Raises ValueError, TypeError."""
     at = datetime.fromisoformat(value)
@@ -203,6 +229,7 @@ def _raw_observation(entry: Mapping[str, Any]) -> RawObservation:
         unit=text(entry, "unit"),
         run_id=text(entry, "run_id"),
         at=moment(entry["at"]),
+        ablation=ablation_from(entry.get("ablation")),
         dropped=int(entry.get("dropped") or 0),
         session=bool(entry.get("session")),
         expects_reward=bool(entry.get("expects_reward")),

@@ -8,7 +8,6 @@ from typing import Any, Final
 import orjson
 
 from sluicegate.contracts.evidence import EvidenceKey, Observation, RawObservation
-from sluicegate.contracts.runs import Arm
 from sluicegate.lineage import entries, schema, units, writing
 
 CLOSE_AT_ONCE: Final = 500  # units closed in one transaction, at most
@@ -128,4 +127,6 @@ def _packed(unit: units.ClosedUnit) -> bytes:
     body: dict[str, Any] = {"at": unit.at, "runs": unit.runs, "dropped": unit.dropped}
     if unit.by_run:
         body["by_run"] = unit.by_run
-    return orjson.dumps(body | {arm.value: unit.arms.get(arm) for arm in Arm})
+    if unit.ablation is not None:
+        body["ablation"] = unit.ablation
+    return orjson.dumps(body | {arm.value: unit.arms.get(arm) for arm in units.ARMS})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sluicegate.contracts.evidence import ArmFacts, RawObservation, RunFacts
+from sluicegate.contracts.evidence import Ablation, ArmFacts, RawObservation, RunFacts
 from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.contracts.stages import MIRRORED_STAGES
 from sluicegate.lineage.entries import MAX_LATENCIES, MAX_RUN_IDS, Amendment
@@ -36,6 +36,7 @@ class ClosedUnit:
     dropped: int
     late: int = 0
     by_run: tuple[RunFacts, ...] = ()
+    ablation: Ablation | None = None
 
 
 def facts_of(part: RawObservation) -> dict[Arm, ArmFacts]:
@@ -56,6 +57,7 @@ def joined(first: RawObservation, second: RawObservation) -> RawObservation:
         stable=first.stable or second.stable,
         candidate=first.candidate or second.candidate,
         control=first.control or second.control,
+        ablation=first.ablation or second.ablation,
         dropped=max(first.dropped, second.dropped),
     )
 
@@ -99,7 +101,17 @@ def close(parts: Sequence[RawObservation], amendments: Amendments) -> ClosedUnit
         dropped=sum(part.dropped for part in inside),
         late=len(parts) - len(inside),
         by_run=_by_run(inside, amended) if len(inside) > 1 else (),
+        ablation=_ablation(inside),
     )
+
+
+def _ablation(inside: Sequence[RawObservation]) -> Ablation | None:
+    """A unit has one coalition; the mean of what its runs earned."""
+    found = [part.ablation for part in inside if part.ablation is not None]
+    if not found:
+        return None
+    rewards = (one.reward for one in found if one.coalition == found[0].coalition)
+    return Ablation(coalition=found[0].coalition, reward=_mean_of_known(rewards))
 
 
 def _by_run(

@@ -181,9 +181,6 @@ def _unused(spec: WorkflowSpec) -> Iterator[str]:
         yield "spec.retraining"
     if spec.contract.sla.max_amplification is not None:
         yield "spec.contract.sla.maxAmplification"
-    for number, stage in enumerate(spec.rollout.stages):
-        if stage.ablation_share is not None:
-            yield f"spec.rollout.stages[{number}].ablationShare"
 
 
 def _remedy(stage: StageEstimate) -> str:

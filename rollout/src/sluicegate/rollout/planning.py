@@ -54,7 +54,7 @@ DEFAULT_GATES: Final = {
 _REWARD_STAGES: Final = frozenset(Stage) - {Stage.FULL}
 _NONE: Final = Fraction(numerator=0, denominator=1)
 _ALPHA_STEP: Final = Decimal("1e-12")
-_UNSEEN: Final[dict[str, Any]] = {"gates": (), "min_runs": 0, "control_share": _NONE}
+_UNSEEN: Final[dict[str, Any]] = {"gates": (), "min_runs": 0, "control_share": _NONE, "ablation_share": _NONE}
 """Runtime Service: the candidate's units are not seen, so that nothing can be asked of them."""
 BOUNDARY: Final = 59
 """Units before a p95 can say anything: 0.95 ** 59 < 0.05 (EVIDENCE.md)."""
@@ -71,6 +71,8 @@ def plan_stages(spec: WorkflowSpec) -> tuple[PlannedStage, ...]:
         for name, stage in passed.items()
     }
     alpha = abort_alpha(strategy, gates.values())
+    if spec.reward is None:  # a contribution is a part of the reward
+        passed = {name: stage | {"ablation_share": _NONE} for name, stage in passed.items()}
     return tuple(_stage(name, stage, gates[name], alpha, strategy) for name, stage in passed.items())
 
 
@@ -109,6 +111,7 @@ def _stage(
         min_duration_seconds=values["min_duration_seconds"],
         max_duration_seconds=values["max_duration_seconds"],
         control_share=values.get("control_share", _NONE) if name in MIRRORED_STAGES else _NONE,
+        ablation_share=values.get("ablation_share", _NONE) if name in MIRRORED_STAGES else _NONE,
         gates=tuple(
             PlannedGate(**gate.model_dump(), abort_alpha=alpha, promote_alpha=strategy.error_budget.promote)
             for gate in gates

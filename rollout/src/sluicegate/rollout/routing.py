@@ -78,6 +78,7 @@ def route(
         mode=mode_of(passage.stage.name),
         share=share_of(passage.stage.share),
         control=share_of(passage.stage.control_share),
+        ablation=share_of(passage.stage.ablation_share),
         salt=passage.spec.salt,
         lease_until=now + LEASE if now is not None else None,
         mirror_budget=budget_of(passage.spec.mirror_budget),

@@ -92,7 +92,7 @@ class ReplayWorkflow:
         }
 
     def _strategy(self) -> dict[str, Any]:
-        every, half = {"numerator": 1, "denominator": 1}, {"numerator": 1, "denominator": 2}
+        none, every, half = ({"numerator": top, "denominator": low} for top, low in ((0, 1), (1, 1), (1, 2)))
         common = {"minRuns": self.min_runs, "minDurationSeconds": 0, "maxDurationSeconds": 3600}
         return {
             "errorBudget": {"abort": ABORT_ALPHA},
@@ -100,7 +100,7 @@ class ReplayWorkflow:
             "outcomeWindowSeconds": 5,
             "stages": [
                 {"name": "Canary", "share": every, **common, "gates": _gates(_SIGNALS)},
-                {"name": "Shadow", "share": every, "controlShare": every, **common}
+                {"name": "Shadow", "share": every, "controlShare": every, "ablationShare": none, **common}
                 | {"gates": _gates(_SIGNALS | _DISAGREEMENT)},
                 {"name": "Controlled", "share": half, **common, "gates": _gates(_SIGNALS)},
                 {"name": "Full", **common, "gates": _gates(_SIGNALS)},

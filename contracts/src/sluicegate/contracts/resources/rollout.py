@@ -57,6 +57,8 @@ class PlannedStage(Model):
     """As in the strategy."""
     control_share: Fraction
     """0 in Controlled and Full."""
+    ablation_share: Fraction = Fraction(numerator=0, denominator=1)
+    """0 where nothing is mirrored or no reward is declared."""
     gates: Annotated[tuple[PlannedGate, ...], Field(max_length=32)]
     """With margins and error budgets filled in."""
     approvals: Approvals | None = None

@@ -54,7 +54,7 @@ class StageSpec(Model):
     max_duration_seconds: Annotated[int, Field(strict=True, ge=1)] | None = None
     """Active time after which a stage that is not passed waits for a person."""
     ablation_share: Fraction | None = None
-    """Kept and not acted on by this version."""
+    """Share of the mirrored units for which the candidate runs a second time, with components forced onto their declared fallbacks: what each of them adds to the reward. Nothing where no reward is declared."""
     control_share: Fraction | None = None
     """Share of the mirrored units for which stable runs a second time: the noise floor."""
     gates: Annotated[tuple[Gate, ...], Field(max_length=32)] | None = None
@@ -118,6 +118,7 @@ _DEFAULTS: dict[Stage, dict[str, Any]] = {
         "min_duration_seconds": 0,
         "max_duration_seconds": 14 * _DAY,
         "control_share": Fraction(numerator=1, denominator=2),
+        "ablation_share": Fraction(numerator=1, denominator=2),
     },
     Stage.CONTROLLED: {
         "share": Fraction(numerator=20, denominator=100),

@@ -7,7 +7,7 @@ from sluicegate.contracts.resources.workflow import FailureStrategy
 from sluicegate.contracts.runs import Attempt, Failure, Fallback, StepOutcome, StepRecord, Violation
 from sluicegate.gateway.engine.calls import CallResult, call
 from sluicegate.gateway.engine.kernel import ArmState
-from sluicegate.gateway.engine.program import ProgramComponent, ProgramStep
+from sluicegate.gateway.engine.program import Program, ProgramComponent, ProgramStep
 
 REPORTED = "Reported"
 """Fallback.strategy of a component that says itself that it degraded."""
@@ -15,6 +15,7 @@ MAX_CHAIN = 4
 """Components that may stand in for one another in one step."""
 
 ABSENT = object()
+_FORCED = CallResult(failure=Failure.UNAVAILABLE, message="left out of this run")
 
 
 class _Done(NamedTuple):
@@ -69,6 +70,8 @@ async def _done(state: ArmState, step: ProgramStep) -> _Done:
     except ExpressionError as error:
         failed = CallResult(failure=Failure.EXPRESSION, message=str(error))
         return await _degraded(state, step, step.component, None, failed)
+    if step.component.name in state.forced:
+        return await _degraded(state, step, step.component, inputs, _FORCED)
     return await _called(state, step, step.component, inputs, ())
 
 
@@ -109,13 +112,14 @@ async def _degraded(
 ) -> _Done:
     """What `onFailure` declares."""
     rule = component.on_failure
-    fallback = Fallback(strategy=rule.type.value, reason=result.failure or Failure.FAULT)
+    reason = result.failure or Failure.FAULT
+    fallback = Fallback(strategy=rule.type.value, reason=reason, forced=result is _FORCED)
     done = _Done(StepOutcome.FALLBACK, ABSENT, inputs, result.attempts, fallback, result.violations)
     if rule.type is FailureStrategy.SKIP:
         return done
     if rule.type is FailureStrategy.VALUE:
         return done._replace(value=rule.value)
-    other = _stand_in(state, component)
+    other = stand_in(component, state.program, state.fallback_program)
     # After a broken mapping there is nothing to send to anybody; and no circle.
     if (
         other is None
@@ -133,13 +137,21 @@ async def _degraded(
     )
 
 
-def _stand_in(state: ArmState, component: ProgramComponent) -> ProgramComponent | None:
+def stand_in(
+    component: ProgramComponent, program: Program, fallback_program: Program | None
+) -> ProgramComponent | None:
+    """The component that `onFailure` puts in its place, if it names one."""
     rule = component.on_failure
     if rule.type is FailureStrategy.COMPONENT and rule.component is not None:
-        return state.program.components.get(rule.component)
-    if rule.type is FailureStrategy.STABLE_VERSION and state.fallback_program is not None:
-        return state.fallback_program.components.get(component.name)
+        return program.components.get(rule.component)
+    if rule.type is FailureStrategy.STABLE_VERSION and fallback_program is not None:
+        return fallback_program.components.get(component.name)
     return None
+
+
+def is_same(one: ProgramComponent, other: ProgramComponent) -> bool:
+    """Whether calling one is calling the other."""
+    return _label(one) == _label(other)
 
 
 def _label(component: ProgramComponent) -> str:
