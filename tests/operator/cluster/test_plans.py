@@ -1,7 +1,7 @@
 """Plans on a real API server: versions never fall, renewals, removal, races, and what gateways acknowledged."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,6 +20,7 @@ from sluicegate.operator.cluster.ports import CONFIG_MAPS, LEASES
 from sluicegate.operator.edge.lease import Heart
 from sluicegate.operator.ports import ChangeType, Programmed
 from sluicegate.operator.process import Uncounted
+from tests.console import objects
 from tests.controlplane.plane import ControlPlane
 from tests.operator.cluster.test_plan_codec import NOW, as_stored, plan
 from tests.operator.edge import processes
@@ -58,11 +59,17 @@ class Hand:
         self.seconds += seconds
 
 
+@pytest.fixture(scope="module")
+def people(installed: ControlPlane) -> ControlPlane:
+    """The control plane with the accounts that this file speaks for."""
+    processes.accounts(installed, "shop")
+    return installed
+
+
 @pytest.fixture
-async def api(plane: ControlPlane) -> AsyncIterator[DynamicApi]:
-    processes.accounts(plane, "shop")
-    plane.kubectl("delete", "configmap", NAME, "-n", "shop", "--ignore-not-found")
-    kubeconfig = plane.account_kubeconfig(processes.SYSTEM, processes.OPERATOR)
+async def api(people: ControlPlane) -> AsyncIterator[DynamicApi]:
+    people.kubectl("delete", "configmap", NAME, "-n", "shop", "--ignore-not-found")
+    kubeconfig = people.account_kubeconfig(processes.SYSTEM, processes.OPERATOR)
     async with connect(KubeConfig(kubeconfig=kubeconfig), Uncounted()) as connected:
         yield connected
 
@@ -79,15 +86,24 @@ async def version_of(api: DynamicApi) -> str:
     return str((await held(api))["metadata"]["resourceVersion"])
 
 
-async def test_what_is_written_is_seen_at_once_and_whole(api: DynamicApi) -> None:
-    plans = plans_of(api, owner="11111111-0000-4000-8000-000000000000")
+@pytest.fixture
+def owner(people: ControlPlane) -> Iterator[str]:
+    """The uid of a workflow that is there: what belongs to nobody is taken away by the garbage collector."""
+    people.apply(objects.workflow("bot", namespace="shop"))
+    yield people.get("agentworkflow", "bot", "-n", "shop")["metadata"]["uid"]
+    people.kubectl("delete", "agentworkflow", "bot", "-n", "shop")
+
+
+async def test_what_is_written_is_seen_at_once_and_whole(api: DynamicApi, owner: str) -> None:
+    plans = plans_of(api, owner=owner)
     assert await plans.plan("shop", "bot") is None
     await plans.write(plan(7))
     assert await plans.plan("shop", "bot") == plan(7)
     stored = await held(api)
     assert stored["data"]["version"] == "7"
     assert stored["metadata"]["annotations"][plan_codec.SUMMARY].startswith("plan 7: 1/5 to 1.1.0")
-    assert stored["metadata"]["ownerReferences"][0]["kind"] == "AgentWorkflow"
+    (reference,) = stored["metadata"]["ownerReferences"]
+    assert (reference["kind"], reference["uid"]) == ("AgentWorkflow", owner)
     assert {one["manager"] for one in stored["metadata"]["managedFields"]} == {names.PLANS}
 
 
@@ -267,9 +283,8 @@ async def test_after_a_restart_the_present_revision_counts() -> None:
     assert (await plans.programmed("shop", "bot")).version == 7
 
 
-async def test_a_gateways_lease_is_as_the_api_server_wants_it(plane: ControlPlane) -> None:
-    processes.accounts(plane)
-    kubeconfig = plane.account_kubeconfig(processes.SYSTEM, processes.GATEWAY)
+async def test_a_gateways_lease_is_as_the_api_server_wants_it(people: ControlPlane) -> None:
+    kubeconfig = people.account_kubeconfig(processes.SYSTEM, processes.GATEWAY)
     said = Acknowledged(serves=("*",), applied={"*": 12}, broken={KEY: (7, "no")})
     async with connect(KubeConfig(kubeconfig=kubeconfig), Uncounted()) as api:
         item = gateways.encode("codec", processes.SYSTEM, said, NOW)
@@ -279,11 +294,10 @@ async def test_a_gateways_lease_is_as_the_api_server_wants_it(plane: ControlPlan
     assert stored["spec"]["renewTime"] == "2026-05-04T12:00:00.250000Z"
 
 
-async def test_a_gateway_is_waited_for_until_it_leaves_or_falls_silent(plane: ControlPlane) -> None:
+async def test_a_gateway_is_waited_for_until_it_leaves_or_falls_silent(people: ControlPlane) -> None:
     """A Lease that somebody deletes ends nothing early; the gateway's own farewell counts at once."""
-    processes.accounts(plane)
-    kubeconfig = plane.account_kubeconfig(processes.SYSTEM, processes.GATEWAY)
-    admin = plane.kubeconfig("admin")
+    kubeconfig = people.account_kubeconfig(processes.SYSTEM, processes.GATEWAY)
+    admin = people.kubeconfig("admin")
     said = Acknowledged(serves=("*",), applied={"*": 0})
     clock = Hand()
     plans = ConfigMapPlans(None, Leading(), clock, lambda *_: None)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def accounts(plane: ControlPlane, *namespaces: str) -> None:
     plane.apply(*items)
     for name in _RIGHTS:
         plane.allow(f"account:{SYSTEM}:{name}", f"edge-tests-{name}")
+    for name in _RIGHTS:
+        until(f"the API server knows the rights of {name}", partial(_may, plane, name))
+
+
+def _may(plane: ControlPlane, name: str) -> bool:
+    """Whether the account may do the last thing of its list: the authorizer follows bindings a moment later."""
+    rule = _RIGHTS[name][-1]
+    resource = ".".join(filter(None, (rule["resources"][-1], rule["apiGroups"][-1])))
+    asked = ("auth", "can-i", rule["verbs"][-1], resource, f"--as=system:serviceaccount:{SYSTEM}:{name}")
+    return plane.kubectl(*asked, check=False).returncode == 0
 
 
 def reader(plane: ControlPlane, namespace: str, name: str, *, everywhere: bool = False) -> str:
