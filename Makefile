@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 
-.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench bench-operator clean setup setup-dev lock
+.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench bench-operator bench-evidence clean setup setup-dev lock
 
 help:            ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## ?/  make \1\t/' | expand -t 20
@@ -44,6 +44,9 @@ bench: setup-dev ## one machine-readable run of every benchmark
 
 bench-operator: controlplane ## the operator with 1,000 and 5,000 workflows on a real control plane; more than an hour
 	$(PY) -m benchmarks.operator
+
+bench-evidence: setup-dev ## the gates beside Kayenta's judge, a threshold gate and a fixed-horizon test; some minutes
+	$(PY) -m benchmarks.evidence
 
 setup: $(VENV)/.base-done
 setup-dev: $(VENV)/.dev-done

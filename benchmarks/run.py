@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import gateway, ingest, stack
+from benchmarks import evidence_table, gateway, ingest, stack
 from sluicegate.contracts.adapters import system
 
 HERE = Path(__file__).parent
@@ -112,6 +112,10 @@ SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "breakdown": ("Where our part of a one-step run goes, µs", _pairs),
     "ingest": ("Spool to SQLite", _pairs),
     "operator": ("The operator on a real control plane (`make bench-operator`)", _operator),
+    "evidence": (
+        "Decisions beside other judges (`make bench-evidence`)",
+        lambda found: evidence_table.show(found, table),
+    ),
 }
 
 

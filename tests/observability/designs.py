@@ -57,7 +57,8 @@ def paired(generator: np.random.Generator, gate: Gate, rows: int, worse: float) 
 def split(generator: np.random.Generator, gate: Gate, rows: int, worse: float, *, beside: int) -> sim.Array:
     """Each candidate unit beside the mean of so many stable ones."""
     stable = _draw(generator, gate, gate.rate, (rows, LOOKS, beside)).mean(axis=2)
-    return _draw(generator, gate, gate.rate + worse, (rows, LOOKS)) - stable
+    difference: sim.Array = _draw(generator, gate, gate.rate + worse, (rows, LOOKS)) - stable
+    return difference
 
 
 def sessions(
@@ -68,7 +69,8 @@ def sessions(
     load = drifting(generator, rows, 0.95)
     rate = np.minimum(gate.rate * np.exp(0.5 * load - 0.125), 0.5)[:, :, None]
     stable = session_means(generator, np.broadcast_to(rate, (rows, LOOKS, beside))).mean(axis=2)
-    return session_means(generator, rate + worse)[:, :, 0] - stable
+    difference: sim.Array = session_means(generator, rate + worse)[:, :, 0] - stable
+    return difference
 
 
 def drifting(generator: np.random.Generator, rows: int, memory: float) -> sim.Array:
