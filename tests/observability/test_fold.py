@@ -477,12 +477,12 @@ def test_state_of_other_questions_starts_anew(changed: tuple[Question, ...]) -> 
 
 
 def test_state_of_another_format_starts_anew() -> None:
-    state = Fold(key(), QUESTIONS).to_bytes().replace(b'"format":1', b'"format":99')
-    with pytest.raises(Conflict, match="format"):
+    state = Fold(key(), QUESTIONS).to_bytes().replace(b'"format":2', b'"format":99')
+    with pytest.raises(Conflict, match="format 99, this version writes 2: it is folded anew"):
         Fold.from_bytes(state, QUESTIONS)
 
 
-@pytest.mark.parametrize("state", [b"", b"{", b"[]", b"null", b'{"format":1}', b"\xff\xfe"])
+@pytest.mark.parametrize("state", [b"", b"{", b"[]", b"null", b'{"format":2}', b"\xff\xfe"])
 def test_state_that_cannot_be_read_is_refused(state: bytes) -> None:
     with pytest.raises(Refused, match="cannot be read"):
         Fold.from_bytes(state, QUESTIONS)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from sluicegate.contracts.stages import Signal, Verdict
+from sluicegate.contracts.stages import Check, Signal, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A gate's verdict with the numbers it rests on.
+    """The verdict of a gate, or of a check that is always on, with the numbers it rests on.
 
     reason: PascalCase, from a closed set (rollout.gates.REASONS). message: one sentence with
     both numbers and n. have/need: comparable units folded, and needed at the least (or estimated). runs:
@@ -15,7 +15,7 @@ class Finding:
     """
 
     gate: str
-    signal: Signal
+    signal: Signal | Check
     verdict: Verdict
     reason: str
     message: str

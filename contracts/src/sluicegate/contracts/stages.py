@@ -75,5 +75,11 @@ class Signal(StrEnum):
     DRIFT = "ComponentDrift"
 
 
+class Check(StrEnum):
+    """What is looked at in every stage besides the gates; nobody asks for it, and nobody can leave it out."""
+
+    ROUTING = "RoutingShares"
+
+
 MIRRORED_STAGES = frozenset({Stage.CANARY, Stage.SHADOW})
 """Stages in which the candidate runs on a copy and its answer never reaches the user."""

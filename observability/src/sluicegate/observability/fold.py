@@ -10,11 +10,13 @@ from sluicegate.contracts.errors import Conflict, Problem, Refused
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question, StageEvidence
 from sluicegate.contracts.stages import Stage
 from sluicegate.observability.badness import valid_latencies
+from sluicegate.observability.ratio import Choices
 from sluicegate.observability.sketch import Sketch
 from sluicegate.observability.track import Track
 from sluicegate.observability.violations import UnseenViolations
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""2: units are counted by the time at which their arm was chosen."""
 
 
 class Fold:
@@ -26,6 +28,7 @@ class Fold:
 
     __slots__ = (
         "_candidate_latency",
+        "_choices",
         "_dropped",
         "_first_at",
         "_last_at",
@@ -49,6 +52,7 @@ class Fold:
         self._tracks = [Track(question, key.stage) for question in questions]
         self._candidate_latency, self._stable_latency = Sketch(), Sketch()
         self._unseen = UnseenViolations()
+        self._choices = Choices(key.stage)
 
     def add(self, observation: Observation) -> bool:
         """Fold one unit; False when it was folded before. Raises ValueError for another stage's unit."""
@@ -69,6 +73,7 @@ class Fold:
         _sketch(self._candidate_latency, observation.candidate)
         _sketch(self._stable_latency, observation.stable)
         self._unseen.add(observation)
+        self._choices.add(observation)
         for track in self._tracks:
             track.add(observation)
         return True
@@ -93,6 +98,7 @@ class Fold:
             signals=tuple(track.evidence(candidate_p95, stable_p95) for track in self._tracks),
             unseen_violations=self._unseen.shown(),
             unseen_overflow=self._unseen.overflow,
+            routing=self._choices.evidence(),
         )
 
     def _units_per_hour(self) -> float | None:
@@ -116,6 +122,7 @@ class Fold:
             "candidateLatency": self._candidate_latency.to_json(),
             "stableLatency": self._stable_latency.to_json(),
             "unseen": self._unseen.to_json(),
+            "choices": self._choices.to_json(),
             "tracks": [track.to_json() for track in self._tracks],
         }
         return json.dumps(state, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
@@ -130,7 +137,10 @@ class Fold:
         try:
             state = json.loads(data)
             if state["format"] != FORMAT:
-                raise Conflict(f"evidence has format {state['format']!r}, this version writes {FORMAT}")
+                raise Conflict(
+                    f"evidence has format {state['format']!r}, this version writes {FORMAT}: "
+                    "it is folded anew from the observations that are kept"
+                )
             if state["questions"] != _described(questions):
                 raise Conflict("the questions of this stage changed; their evidence starts anew")
             return cls._restored(state, questions)
@@ -150,6 +160,7 @@ class Fold:
         fold._candidate_latency = Sketch.from_json(state["candidateLatency"])
         fold._stable_latency = Sketch.from_json(state["stableLatency"])
         fold._unseen = UnseenViolations.from_json(state["unseen"])
+        fold._choices = Choices.from_json(state["choices"], fold.key.stage)
         fold._tracks = [
             Track.from_json(track, question, fold.key.stage)
             for track, question in zip(state["tracks"], questions, strict=True)

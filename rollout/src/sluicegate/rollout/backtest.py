@@ -76,7 +76,7 @@ def backtest(
     In Canary and Shadow each pair is one mirrored unit. In Controlled and Full a pair is one unit of traffic:
     the arm is chosen by the hash of its unit, as in the gateway, and the other version's record is not looked
     at. The clock moves by the plan's expectedRunsPerHour (3600 when absent). People are not simulated:
-    approvals and reviews count as given. Same pairs in the same order, same report.
+    approvals and reviews count as given; nothing was routed, so that the routing is not checked. Same pairs in the same order, same report.
     """
     spec = plan if isinstance(plan, RolloutSpec) else _spec_of(plan)
     source, reports, memory = iter(pairs), [], _Memory()
@@ -171,7 +171,7 @@ class _Run:
     def _look(self, *, late: bool) -> tuple[Finding, ...]:
         evidence = self._fold.evidence()
         view = gates.View(spec=self._spec, stage=self._stage, evidence=evidence, now=self._now, late=late)
-        findings = gates.evaluate(view)
+        findings = gates.judge_all(view)
         for finding in findings:
             if finding.verdict in {Verdict.PASS, Verdict.FAIL}:
                 self._decided.setdefault(finding.gate, evidence.units)

@@ -120,7 +120,7 @@ REASONS: Final[dict[str, str]] = {
     "ApprovalsMissing": "Fewer people approved than the stage asks for.",
     "ContractInvalid": "Static verification found problems; stable goes on.",
     "Deleting": "Deletion was asked for; traffic goes back to stable first.",
-    "Held": "A gate with `onFail: Hold` failed, the stage ended inconclusive, or a fallback was judged unacceptable.",
+    "Held": "A gate with `onFail: Hold` failed, the arms did not receive their declared shares, the stage ended inconclusive, or a fallback was judged unacceptable.",
     "Latched": "The version did not pass before; it is not tried again until a retry or a new version.",
     "NeedsMore": "A required gate is not decided, or samples, time or people are missing.",
     "NoGateways": "No gateway is alive.",

@@ -15,7 +15,7 @@ from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import Signal, Stage, Verdict
-from sluicegate.rollout import phrases, verdicts
+from sluicegate.rollout import phrases, shares, verdicts
 from sluicegate.rollout.planning import BOUNDARY
 
 UNSEEN_RUNS: Final = 3
@@ -35,6 +35,7 @@ REASONS: Final = {
     "StaleData": "The last unit is older than 10 minutes, or than ten times the usual gap, and the outcome window.",
     "NonFinite": "The evidence holds a number that is none.",
     "TooManyDropped": "More than half of the mirrors were dropped for want of budget.",
+    **shares.REASONS,
 }
 """What each reason of a finding means; docs/reference/gates.md is made of it."""
 
@@ -85,8 +86,21 @@ class Ruling:
 
 
 def evaluate(view: View) -> tuple[Finding, ...]:
-    """Every gate of the stage, in its order; all findings are kept."""
+    """Every gate of the stage, in its order, then the check of the routing; all findings are kept.
+
+    A stage without gates asks for no evidence (runtime Service), so that there is nothing to check.
+    """
+    found = judge_all(view)
+    return (*found, _routing(view)) if found else ()
+
+
+def judge_all(view: View) -> tuple[Finding, ...]:
+    """Every gate of the stage, without the check of the routing."""
     return tuple(judge(view, gate) for gate in view.stage.gates)
+
+
+def _routing(view: View) -> Finding:
+    return shares.judge(view.spec, view.stage, view.evidence, view.now, late=view.late)
 
 
 def judge(view: View, gate: PlannedGate) -> Finding:

@@ -8,7 +8,17 @@ from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Action, Stage, State, Verdict
-from sluicegate.rollout import decisions, gates, phrases, planning, revisions, table, transitions, verdicts
+from sluicegate.rollout import (
+    decisions,
+    gates,
+    phrases,
+    planning,
+    revisions,
+    shares,
+    table,
+    transitions,
+    verdicts,
+)
 from sluicegate.rollout.approvals import Standing, standing
 from sluicegate.rollout.model import RolloutObserved
 from sluicegate.rollout.table import Input
@@ -201,6 +211,9 @@ def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutSta
     failed = verdicts.failed(seen.findings, "Hold")
     if failed:
         return status.model_copy(update={"held": True, "hold_reason": verdicts.sentence(failed)})
+    alarm = shares.mismatch(seen.findings)
+    if alarm is not None:
+        return status.model_copy(update={"held": True, "hold_reason": f"{alarm.reason}: {alarm.message}"})
     if not seen.late or needs.met or _only_approvals_lack(needs):
         return status
     said = [item.message for item in seen.findings if item.required and item.verdict is not Verdict.PASS]

@@ -7,8 +7,8 @@ from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import GateStatus, RolloutStatus, Summary
 from sluicegate.contracts.resources.workflow import Progress
-from sluicegate.contracts.stages import MIRRORED_STAGES, State, Verdict
-from sluicegate.rollout import table
+from sluicegate.contracts.stages import MIRRORED_STAGES, Check, State, Verdict
+from sluicegate.rollout import shares, table
 
 NUMBERS_EVERY: Final = timedelta(seconds=60)
 """How often a workflow's status repeats numbers of its rollout that move."""
@@ -76,10 +76,17 @@ def _percent(share: Fraction) -> str:
 
 
 def _gates(gates: tuple[GateStatus, ...]) -> str | None:
-    """The worst verdict and how many passed: `Wait 3/5`, `Pass 5/5`; of a failure which it is: `Fail success +1`."""
-    if not gates:
+    """The worst verdict and how many passed: `Wait 3/5`, `Pass 5/5`; of a failure which it is: `Fail success +1`.
+
+    The check of the routing is no gate: only its alarm is told.
+    """
+    alarm = any(gate.reason == shares.MISMATCH for gate in gates)
+    gates = tuple(gate for gate in gates if gate.signal != Check.ROUTING)
+    worst = min((gate.verdict for gate in gates), key=_WORST_FIRST.index, default=None)
+    if alarm and worst not in _NAMED:
+        return f"{Verdict.INCONCLUSIVE} {shares.NAME}"
+    if worst is None:
         return None
-    worst = min((gate.verdict for gate in gates), key=_WORST_FIRST.index)
     which = [gate.name for gate in gates if gate.verdict == worst]
     if worst in _NAMED:
         return f"{worst} {which[0]}" + (f" +{len(which) - 1}" if len(which) > 1 else "")

@@ -6,8 +6,8 @@ from sluicegate.console.reference.markdown import page, table, words
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage
 from sluicegate.contracts.resources.workflow import WorkflowSpec
-from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage, Verdict
-from sluicegate.rollout import gates, planning, verdicts
+from sluicegate.contracts.stages import MIRRORED_STAGES, Check, Signal, Stage, Verdict
+from sluicegate.rollout import gates, planning, shares, verdicts
 from sluicegate.rollout.model import Capabilities
 
 _SIGNALS = {
@@ -53,6 +53,11 @@ def gates_page() -> str:
         "## Verdicts",
         "The worst of the required gates counts, in this order: " + words(verdicts.PRECEDENCE) + ".",
         table(("verdict", "meaning"), ((f"`{verdict}`", _VERDICTS[verdict]) for verdict in Verdict)),
+        "## The check of the routing",
+        f"`{shares.NAME}` (`{Check.ROUTING}`) is in every stage whose units are observed, whatever its gates are: do the arms receive their declared shares "
+        f"(error rate: {shares.ALPHA}, beside `errorBudget`)? It is no gate: it cannot be configured, never counts for a `Pass` of the stage and never aborts. "
+        f"`Inconclusive` with the reason `{shares.MISMATCH}` holds the rollout until a person overrides with a reason, retries or aborts. "
+        "What it can see: [routing sanity](../explanation/evidence.md).",
         "## Reasons of findings",
         table(("reason", "meaning"), ((f"`{reason}`", meaning) for reason, meaning in gates.REASONS.items())),
     )
