@@ -13,7 +13,7 @@ import pytest
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.operator.cluster.informer import SILENCE_SECONDS, Informer, Source
 from sluicegate.operator.cluster.kube_access import KubeConfig, access_of
-from sluicegate.operator.cluster.ports import CONFIG_MAPS, HTTP_ROUTES, LEASES, own
+from sluicegate.operator.cluster.ports import CONFIG_MAPS, HTTP_ROUTES, LEASES, Api, own
 from tests.controlplane.plane import ControlPlane
 from tests.operator import samples
 from tests.support import faults
@@ -206,3 +206,62 @@ async def test_a_stream_that_fails_for_good_ends_the_informer(installed: Control
         with pytest.raises(Unavailable):
             async with asyncio.timeout(30):
                 await informer.run()
+
+
+@pytest.mark.parametrize("where", ["everywhere", "in one namespace"])
+async def test_a_kind_that_is_served_no_more_ends_nothing_and_is_followed_again(
+    installed: ControlPlane, where: str
+) -> None:
+    """kopf by itself takes the 404 of such a kind for the end of everything, when it comes before the deletion of the CRD."""
+    plane, namespace, heard = installed, fresh(installed, f"unserved-{len(where)}"), Heard()
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "passings.test.sluicegate.io"},
+        "spec": {
+            "group": "test.sluicegate.io",
+            "names": {"kind": "Passing", "plural": "passings", "singular": "passing"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    api = Api(group="test.sluicegate.io", version="v1", kind="Passing", plural="passings")
+    item = {
+        "apiVersion": api.api_version,
+        "kind": "Passing",
+        "metadata": {"name": "one", "namespace": namespace},
+    }
+
+    def serve() -> None:
+        plane.apply(crd)
+        plane.kubectl("wait", "--for=condition=Established", f"crd/{api.plural}.{api.group}")
+        plane.apply(item)
+
+    serve()
+    informer = Informer(
+        access=access_of(KubeConfig(kubeconfig=plane.kubeconfig())),
+        sources=(
+            Source(api=own("AgentWorkflow"), sink=heard.of("AgentWorkflow")),
+            Source(api=api, sink=heard.of("Passing"), optional=True),
+        ),
+        monotonic=time.monotonic,
+        namespaces=() if where == "everywhere" else (namespace,),
+    )
+    name = f"Passing {namespace}/one"
+    async with following(informer) as task:
+        await until("it is seen", lambda: name in heard.items)
+        await asyncio.to_thread(plane.kubectl, "delete", "crd", f"{api.plural}.{api.group}")
+        await until("it is gone", lambda: name not in heard.items)
+        await asyncio.to_thread(serve)
+        await until("it is seen again", lambda: name in heard.items)
+        await asyncio.to_thread(plane.apply, samples.workflow("after", namespace=namespace))
+        await until("the others are followed", lambda: f"AgentWorkflow {namespace}/after" in heard.items)
+        assert not task.done()
+    plane.kubectl("delete", "crd", f"{api.plural}.{api.group}")

@@ -4,6 +4,7 @@ kopf tells its handlers neither that a list is complete, nor what vanished betwe
 lives; all of it passes through here. Public means only: `kopf.AiohttpSession`, a response class, a middleware.
 """
 
+import asyncio
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,7 +19,9 @@ from yarl import URL
 from sluicegate.operator.cluster.kube_access import Access
 from sluicegate.operator.cluster.ports import Api, Page
 
+NOT_SERVED_SECONDS: Final = 2.0
 _OK: Final = 200
+_NOT_SERVED: Final = 404
 
 
 class Place(NamedTuple):
@@ -47,19 +50,27 @@ class Ear:
 
 
 def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
-    """Belongs to the running loop. The token is asked for at every request: it may have been renewed."""
+    """Belongs to the running loop. The token is asked for at every request: it may have been renewed.
+
+    A kind that is served no more is asked for until it is served again, or kopf gives it up: a 404 would end all of kopf.
+    """
 
     async def heard(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        token = await access.token.token()
-        if token:
-            request.headers["Authorization"] = f"Bearer {token}"
-        response = await handler(request)
+        place = ear.place(request.url)
+        while True:
+            token = await access.token.token()
+            if token:
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await handler(request)
+            if place is None or response.status != _NOT_SERVED:
+                break
+            response.release()
+            await asyncio.sleep(NOT_SERVED_SECONDS)
         if response.status == 401:
             access.token.expire()
-        place = ear.place(request.url) if response.status == _OK else None
-        if place is not None:
+        if place is not None and response.status == _OK:
             ear.answered(place)
         return response
 
