@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.loop.controller import keys_of
-from sluicegate.operator.ports import Json
+from sluicegate.operator.ports import Json, NotLeading
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged
 from tests.operator.world import Fuse, World
@@ -217,15 +218,26 @@ async def test_a_wish_that_cannot_be_read_is_nobodys_and_users_come_back_to_stab
     assert before < world.clock.at
 
 
-async def test_a_failing_part_is_retried_and_does_not_stop_the_others() -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(Unavailable("plans.db is locked"), ["look_failed"], id="a-part-that-fails"),
+        pytest.param(NotLeading("another does"), [], id="every-look-of-a-leader-that-ends"),
+    ],
+)
+async def test_a_failure_is_retried_told_once_and_does_not_stop_the_others(
+    error: Exception, told: list[str]
+) -> None:
     world = World()
     await started(world, needs={"Canary": 10_000})
 
     async def broken(namespace: str, workflow: str) -> RoutePlan | None:
-        raise Unavailable("plans.db is locked")
+        raise error
 
     world.gateways.plan = broken  # type: ignore[method-assign]
-    assert await world.loop.handle(KEY) is False
+    with structlog.testing.capture_logs() as lines:
+        assert await world.loop.handle(KEY) is False
+    assert [one["event"] for one in lines if one["log_level"] != "debug"] == told
     assert world.told.looks[-1] == ("AgentWorkflow", "Error")
     del world.gateways.plan
     assert await world.loop.handle(KEY) is True

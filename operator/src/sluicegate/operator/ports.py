@@ -12,12 +12,17 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.rollout.model import Event, Ref, Trouble
 
 Json = dict[str, Any]
+
+
+class NotLeading(Unavailable):
+    """Another replica leads, or may: this one writes nothing."""
 
 
 def ref_of(item: Mapping[str, Any]) -> Ref:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import structlog
 
 from sluicegate.contracts.adapters import system
-from sluicegate.contracts.errors import Conflict, NotFound, SluicegateError, Unavailable
+from sluicegate.contracts.errors import Conflict, NotFound, SluicegateError
 from sluicegate.operator.cluster import election
 from sluicegate.operator.cluster.names import ELECTOR
 from sluicegate.operator.cluster.ports import LEASES, KubeApi
-from sluicegate.operator.ports import Json
+from sluicegate.operator.ports import Json, NotLeading
 
 log = structlog.get_logger(__name__)
 
@@ -56,9 +56,9 @@ class Elector:
         """When the API server answered last, on the local clock."""
 
     def epoch(self) -> int:
-        """Of the present leadership; Unavailable when it is not certain any more."""
+        """Of the present leadership; NotLeading when it is not certain any more."""
         if self._state.term is None or not self._state.leads(self._now()):
-            raise Unavailable("this replica does not lead (any more): nothing may be written")
+            raise NotLeading("this replica does not lead (any more): nothing may be written")
         return self._state.term.epoch
 
     def holder(self) -> str:

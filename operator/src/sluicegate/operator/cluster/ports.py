@@ -174,5 +174,5 @@ class Fence(Protocol):
     """Whether this process may still write as leader."""
 
     def epoch(self) -> int:
-        """Of the present leadership. Unavailable when it is not certain any more."""
+        """Of the present leadership. NotLeading when it is not certain any more."""
         ...

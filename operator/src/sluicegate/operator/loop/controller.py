@@ -17,7 +17,7 @@ from sluicegate.contracts.errors import Conflict, SluicegateError
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.loop.queue import KeyedQueue, Limits
-from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, ResourceStore
+from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, NotLeading, ResourceStore
 from sluicegate.operator.resources.store import Expired
 from sluicegate.rollout.model import Plan, Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
@@ -80,6 +80,9 @@ class Controller:
         except Conflict as conflict:
             outcome = "Conflict"
             log.debug("look_again", about=str(key), reason=str(conflict))
+            return False
+        except NotLeading as fence:  # of a leader that ends, thousands at once: the elector has told it
+            log.debug("look_left", about=str(key), reason=str(fence))
             return False
         except SluicegateError as error:
             log.warning("look_failed", about=str(key), error=str(error))
