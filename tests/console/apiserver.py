@@ -47,6 +47,7 @@ class Lineage:
         self.summaries: list[Json] = []
         self.documents: list[Json] = []
         self.reviewable: list[Json] = []
+        self.ablated_units: list[Json] = []
         self.asked: list[tuple[dict[str, str], int]] = []
 
     async def runs(self, filters: dict[str, str], limit: int) -> list[Json]:
@@ -59,6 +60,10 @@ class Lineage:
     async def fallbacks(self, filters: dict[str, str], limit: int) -> list[Json]:
         self.asked.append((filters, limit))
         return self.reviewable[:limit]
+
+    async def ablated(self, filters: dict[str, str]) -> list[Json]:
+        self.asked.append((filters, 0))
+        return self.ablated_units
 
     async def counts(self) -> Json:
         return {}

@@ -61,6 +61,9 @@ class Nothing:
     async def fallbacks(self, filters: dict[str, str], limit: int) -> list[Json]:
         return [filters]
 
+    async def ablated(self, filters: dict[str, str]) -> list[Json]:
+        return [filters]
+
     async def counts(self) -> Json:
         return {"runs": 3}
 
@@ -317,6 +320,8 @@ async def test_reads_pass_their_filters_on(served: Served) -> None:
     assert (await served.call("GET", "/lineage/fallbacks?rollout=u")).body["items"] == [
         {"rollout": "u", "attempt": "1"}
     ]
+    ablated = await served.call("GET", "/lineage/ablated?rollout=u&stage=Canary")
+    assert ablated.body["items"] == [{"rollout": "u", "stage": "Canary", "attempt": "1"}]
     assert (await served.call("GET", "/lineage/counts")).body == {"runs": 3}
     events = await served.call("GET", "/events?workflow=echo")
     assert events.body["items"] == [{"reason": "Asked", "workflow": "echo", "limit": 200}]

@@ -93,15 +93,16 @@ REQUESTS: dict[str, tuple[str, str, bytes]] = {
     "run": ("GET", f"/v1/runs/{ID.format(3)}", b""),
     "prefix": ("GET", "/v1/runs/0190b0a0-0000-7000-8000-00000000000", b""),
     "fallbacks": ("GET", "/v1/fallbacks?namespace=shop", b""),
+    "ablated": ("GET", "/v1/ablated?namespace=shop&rollout=rollout-1", b""),
     "counts": ("GET", "/v1/counts", b""),
 }
 ALLOWED: dict[str, set[str]] = {
     "gateway": {"write", "size"},
     "operator": {"evidence", "sample"},
     "nobody": set(),
-    "shop": {"runs of shop", "run", "fallbacks"},
+    "shop": {"runs of shop", "run", "fallbacks", "ablated"},
     "default": {"runs of default"},
-    "everybody": {"runs", "runs of default", "runs of shop", "run", "prefix", "fallbacks", "counts"},
+    "everybody": set(REQUESTS) - {"write", "size", "evidence", "sample"},
 }
 
 

@@ -190,6 +190,10 @@ class Client(ABC):
         """Fallbacks that wait for a review."""
 
     @abstractmethod
+    def ablated(self, query: Mapping[str, Any]) -> list[Object]:
+        """Ablated units of a rollout's stage and attempt by coalition; one item, or none."""
+
+    @abstractmethod
     def gateway_url(self) -> str:
         """Where the gateway is, for the outcome of a run."""
 

@@ -130,6 +130,10 @@ class LocalClient(Client):
         """Fallbacks that wait for a review."""
         return items_of(self.request("GET", "/lineage/fallbacks", query=query))
 
+    def ablated(self, query: Mapping[str, Any]) -> list[Object]:
+        """Ablated units by coalition."""
+        return items_of(self.request("GET", "/lineage/ablated", query=query))
+
     def gateway_url(self) -> str:
         """On this machine."""
         up = self.up()

@@ -188,6 +188,19 @@ class RoutingCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AblatedUnits:
+    """Ablated units of a stage by coalition; see `Coalition` for players and masks.
+
+    cells: (mask, units, sum of rewards, sum of their squares), ascending. missing: ablated units whose reward stayed
+    unknown, or that fit into no cell.
+    """
+
+    players: tuple[str, ...]
+    cells: tuple[tuple[int, int, float, float], ...] = ()
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageEvidence:
     """All evidence of one (rollout, stage, attempt), as folded up to `cursor`.
 
@@ -206,6 +219,7 @@ class StageEvidence:
     signals: tuple[SignalEvidence, ...] = ()
     unseen_violations: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     unseen_overflow: int = 0
+    ablated: AblatedUnits | None = None
     routing: RoutingCounts = RoutingCounts()
 
     def of(self, signal: Signal) -> tuple[SignalEvidence, ...]:

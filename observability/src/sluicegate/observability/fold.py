@@ -10,13 +10,14 @@ from sluicegate.contracts.errors import Conflict, Problem, Refused
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question, StageEvidence
 from sluicegate.contracts.stages import Stage
 from sluicegate.observability.badness import valid_latencies
+from sluicegate.observability.contributions.ablated import Ablated
 from sluicegate.observability.ratio import Choices
 from sluicegate.observability.sketch import Sketch
 from sluicegate.observability.track import Track
 from sluicegate.observability.violations import UnseenViolations
 
 FORMAT: Final = 2
-"""2: units are counted by the time at which their arm was chosen."""
+"""2: units are counted by the time at which their arm was chosen, ablated ones by coalition."""
 
 
 class Fold:
@@ -27,6 +28,7 @@ class Fold:
     """
 
     __slots__ = (
+        "_ablated",
         "_candidate_latency",
         "_choices",
         "_dropped",
@@ -52,6 +54,7 @@ class Fold:
         self._tracks = [Track(question, key.stage) for question in questions]
         self._candidate_latency, self._stable_latency = Sketch(), Sketch()
         self._unseen = UnseenViolations()
+        self._ablated = Ablated()
         self._choices = Choices(key.stage)
 
     def add(self, observation: Observation) -> bool:
@@ -73,6 +76,7 @@ class Fold:
         _sketch(self._candidate_latency, observation.candidate)
         _sketch(self._stable_latency, observation.stable)
         self._unseen.add(observation)
+        self._ablated.add(observation)
         self._choices.add(observation)
         for track in self._tracks:
             track.add(observation)
@@ -98,6 +102,7 @@ class Fold:
             signals=tuple(track.evidence(candidate_p95, stable_p95) for track in self._tracks),
             unseen_violations=self._unseen.shown(),
             unseen_overflow=self._unseen.overflow,
+            ablated=self._ablated.evidence(),
             routing=self._choices.evidence(),
         )
 
@@ -122,6 +127,7 @@ class Fold:
             "candidateLatency": self._candidate_latency.to_json(),
             "stableLatency": self._stable_latency.to_json(),
             "unseen": self._unseen.to_json(),
+            "ablated": self._ablated.to_json(),
             "choices": self._choices.to_json(),
             "tracks": [track.to_json() for track in self._tracks],
         }
@@ -160,6 +166,7 @@ class Fold:
         fold._candidate_latency = Sketch.from_json(state["candidateLatency"])
         fold._stable_latency = Sketch.from_json(state["stableLatency"])
         fold._unseen = UnseenViolations.from_json(state["unseen"])
+        fold._ablated = Ablated.from_json(state["ablated"])
         fold._choices = Choices.from_json(state["choices"], fold.key.stage)
         fold._tracks = [
             Track.from_json(track, question, fold.key.stage)

@@ -112,6 +112,10 @@ class ClusterClient(Client):
         """Fallbacks that wait for a review."""
         return self._lineage.fallbacks(query)
 
+    def ablated(self, query: Mapping[str, Any]) -> list[Object]:
+        """Ablated units by coalition."""
+        return self._lineage.ablated(query)
+
     def gateway_url(self) -> str:
         """Refused: a cluster may have many, and none is reached through the API server."""
         hint = "the address to which you send runs"

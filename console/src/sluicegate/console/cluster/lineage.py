@@ -57,6 +57,10 @@ class Lineage:
         """Fallbacks that wait for a review."""
         return self._ask("/v1/fallbacks", query)
 
+    def ablated(self, query: Mapping[str, Any]) -> list[Object]:
+        """Ablated units by coalition."""
+        return self._ask("/v1/ablated", query)
+
     def _ask(self, path: str, query: Mapping[str, Any]) -> list[Object]:
         header = self._own or self._access.authorization()
         if header is None:

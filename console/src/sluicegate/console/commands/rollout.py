@@ -1,4 +1,4 @@
-"""`sluicegate rollout status|history|plan`."""
+"""`sluicegate rollout status|history|plan|contributions`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +11,12 @@ from sluicegate.console.output import Format
 from sluicegate.console.session import Output, Session, connected
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound
+from sluicegate.contracts.stages import Stage
 
 if TYPE_CHECKING:
     from sluicegate.console.live import Snapshot
 
-app = typer.Typer(no_args_is_help=True, help="Follow a rollout: status, history, plan.")
+app = typer.Typer(no_args_is_help=True, help="Follow a rollout: status, history, plan, contributions.")
 PLAIN_WIDTH = 120
 
 
@@ -137,3 +138,33 @@ def plan(session: Session, name: Name, format: Output = Format.TABLE) -> None:
     output.echo(
         f"error budget: abort wrongly {budget.get('abort', '0.05')}, promote wrongly {budget.get('promote', '0.05')}"
     )
+
+
+@app.command()
+@connected
+def contributions(
+    session: Session,
+    name: Name,
+    stage: Annotated[
+        Stage, typer.Option(case_sensitive=False, help="Measured in this stage.")
+    ] = Stage.SHADOW,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, show_default=False, help="Of this attempt. Default: the present one.")
+    ] = None,
+    regression: Annotated[
+        bool, typer.Option("--regression", help="By regression, also while coalitions have no run yet.")
+    ] = False,
+    format: Output = Format.TABLE,
+) -> None:
+    """Show which component of the candidate adds how much to the reward, and how sure that is."""
+    from sluicegate.console import contributing, targets
+
+    target = targets.find(session.client, session.namespace, name)
+    if target.rollout is None:
+        raise NotFound(f"{name} has no rollout")
+    found = contributing.look(
+        session.client, target.rollout, stage=stage, attempt=attempt, regression=regression
+    )
+    if output.structured(contributing.document(found), format):
+        return
+    output.echo(contributing.page(found))

@@ -68,6 +68,13 @@ class Cells:
         if w > _LARGEST:
             self._settle()
 
+    def put(self, mask: int, count: int, total: float, squares: float) -> None:
+        """`count` units of one coalition at once: the sum of their rewards, and of their squares."""
+        if not (0 <= mask < 1 << len(self.players) and count > 0):
+            raise ValueError(f"{count} units of coalition {mask} are none of {len(self.players)} players")
+        self.by_mask.setdefault(mask, Cell()).add(Cell(count, count, total, squares), self._scale)
+        self.units += count
+
     def merge(self, other: "Cells") -> None:
         """Add another table of the same players; both as of their last unit."""
         if other.players != self.players:

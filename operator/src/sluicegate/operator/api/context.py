@@ -49,6 +49,10 @@ class LineageView(Protocol):
         """Fallbacks that users got, newest first."""
         ...
 
+    async def ablated(self, filters: dict[str, str]) -> list[Json]:
+        """Ablated units of a rollout's stage and attempt by coalition; one item, or none."""
+        ...
+
     async def counts(self) -> Json:
         """What is stored."""
         ...

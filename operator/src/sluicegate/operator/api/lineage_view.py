@@ -1,13 +1,18 @@
 """`api_context.LineageView` over the lineage store, in worker threads."""
 
 import asyncio
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
+
 from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.stages import Stage
 from sluicegate.lineage.store import LineageStore
+from sluicegate.observability.contributions.ablated import of_state
 from sluicegate.operator.ports import Json
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -40,15 +45,27 @@ class StoredLineage:
         find = self._sample if "rollout" in filters else self._newest
         return await asyncio.to_thread(find, filters, limit)
 
+    async def ablated(self, filters: dict[str, str]) -> list[Json]:
+        """Ablated units of a rollout's stage and attempt, as the last look folded them; one item, or none."""
+        stage = filters.get("stage", Stage.SHADOW)
+        if "rollout" not in filters:
+            raise Refused((Problem(path="rollout", message="is needed: the uid of a rollout"),))
+        if stage not in set(Stage):
+            raise Refused(
+                (Problem(path="stage", message="unknown", value=stage[:40], allowed=", ".join(Stage)),)
+            )
+        key = EvidenceKey(filters["rollout"], Stage(stage), _number("attempt", filters.get("attempt", "1")))
+        saved = await asyncio.to_thread(self._store.load, key)
+        found = None if saved is None else of_state(orjson.loads(saved))
+        return [] if found is None else [asdict(found)]
+
     async def counts(self) -> Json:
         """Totals."""
         return dict(await asyncio.to_thread(self._store.counts))
 
     def _sample(self, filters: dict[str, str], limit: int) -> list[Json]:
-        stage, attempt = filters.get("stage", Stage.CONTROLLED), filters.get("attempt", "1")
-        if not attempt.isdecimal():
-            raise Refused((Problem(path="attempt", message="not a number", value=attempt[:40]),))
-        sample = self._store.fallbacks(filters["rollout"], stage, int(attempt[:9]))
+        attempt = _number("attempt", filters.get("attempt", "1"))
+        sample = self._store.fallbacks(filters["rollout"], filters.get("stage", Stage.CONTROLLED), attempt)
         wanted = [one for one in sample if filters.get("component") in {None, one["component"]}]
         return [
             found
@@ -108,6 +125,12 @@ def since(text: str, now: datetime) -> datetime:
             )
         )
     return found
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise Refused((Problem(path=name, message="not a number", value=text[:40]),))
+    return int(text[:9])
 
 
 def _flag(name: str, text: str) -> bool:

@@ -7,6 +7,7 @@ from sluicegate.operator.api.context import api_of, caller_of, number, reply
 from sluicegate.operator.api.statuses import status
 
 RUN_FILTERS = ("namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since")
+ABLATED_FILTERS = ("namespace", "rollout", "stage", "attempt")
 FALLBACK_FILTERS = ("namespace", "workflow", "rollout", "component", "stage", "attempt")
 
 
@@ -70,6 +71,14 @@ async def fallbacks(request: web.Request) -> web.Response:
         filters["attempt"] = await _attempt(request, filters["rollout"])
     found = await api_of(request).lineage.fallbacks(filters, number(request, "limit", 50, most=1_000))
     return reply({"kind": "FallbackList", "items": found})
+
+
+async def ablated(request: web.Request) -> web.Response:
+    """Ablated units by coalition."""
+    filters = _filters(request, ABLATED_FILTERS)
+    if "attempt" not in filters:
+        filters["attempt"] = await _attempt(request, filters.get("rollout", ""))
+    return reply({"kind": "AblatedUnitsList", "items": await api_of(request).lineage.ablated(filters)})
 
 
 async def _attempt(request: web.Request, uid: str) -> str:

@@ -10,6 +10,7 @@
 | GET /v1/runs | people | filters of local mode's /lineage/runs; without `namespace` those of all |
 | GET /v1/runs/{id} | people | the documents of a run; a beginning of the id needs the right in all namespaces |
 | GET /v1/fallbacks | people | filters of local mode's /lineage/fallbacks |
+| GET /v1/ablated | people | filters of local mode's /lineage/ablated; `attempt` is 1 unless given |
 | GET /v1/counts | people | what is stored, of all namespaces |
 
 People: the bearer token, of ``Authorization`` or (through the API server's proxy) ``Sluicegate-Authorization``, is reviewed
@@ -43,6 +44,7 @@ FULL_ID = 36
 _RUN_FILTERS = frozenset(
     {"namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since"}
 )
+_ABLATED_FILTERS = frozenset({"namespace", "rollout", "stage", "attempt"})
 _FALLBACK_FILTERS = frozenset({"namespace", "workflow", "rollout", "component", "stage", "attempt"})
 
 log = structlog.get_logger(__name__)
@@ -80,6 +82,7 @@ def application(parts: Parts) -> web.Application:
             web.get("/v1/runs", _runs),
             web.get("/v1/runs/{run_id}", _run),
             web.get("/v1/fallbacks", _fallbacks),
+            web.get("/v1/ablated", _ablated),
             web.get("/v1/counts", _counts),
         ]
     )
@@ -166,6 +169,16 @@ async def _fallbacks(request: web.Request) -> web.Response:
         return _json({"kind": "FallbackList", "items": []})
     found = await parts.view.fallbacks(filters, _number(request, "limit", 50, most=1_000))
     return _json({"kind": "FallbackList", "items": found})
+
+
+async def _ablated(request: web.Request) -> web.Response:
+    parts, filters = request.app[PARTS], _filters(request, _ABLATED_FILTERS)
+    namespace = filters.get("namespace")
+    await parts.identity.reader(_token(request), namespace)
+    found = await parts.view.ablated(filters)
+    if namespace and not await _is_of(parts, filters["rollout"], namespace):
+        found = []
+    return _json({"kind": "AblatedUnitsList", "items": found})
 
 
 async def _is_of(parts: Parts, rollout: str, namespace: str) -> bool:

@@ -1,0 +1,84 @@
+"""Ablated units in a fold: a table of their own, the same in any batches, and no evidence of an arm."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.contracts.evidence import AblatedUnits, Ablation, Observation
+from sluicegate.contracts.runs import Coalition
+from sluicegate.observability.contributions.ablated import Ablated, cells_of, of_state
+from sluicegate.observability.contributions.estimate import estimate
+from sluicegate.observability.fold import Fold
+from tests.observability import facts
+
+PLAYERS = ("planner", "writer")
+VALUES = {0: 0.0, 1: 0.25, 2: 0.25, 3: 1.0}
+"""What each coalition earns: 0.25 alone, 0.5 more together, so 0.5 each."""
+
+
+def unit(
+    sequence: int, mask: int, reward: float | None = None, players: tuple[str, ...] = PLAYERS
+) -> Observation:
+    coalition = Coalition(players=players, mask=mask, probability=0.25)
+    return replace(
+        facts.unit(sequence, stable=facts.good(), candidate=facts.good()),
+        ablation=Ablation(coalition=coalition, reward=reward),
+    )
+
+
+UNITS = [unit(number, number % 4, VALUES[number % 4]) for number in range(1, 81)]
+
+
+def test_a_fold_keeps_the_table() -> None:
+    fold = Fold(facts.key(), facts.QUESTIONS)
+    fold.add_all([*UNITS, unit(81, 3), unit(82, 1, 0.5, ("other",))])
+    found = fold.evidence().ablated
+    assert found == AblatedUnits(
+        players=PLAYERS,
+        cells=((0, 20, 0.0, 0.0), (1, 20, 5.0, 1.25), (2, 20, 5.0, 1.25), (3, 20, 20.0, 20.0)),
+        missing=2,
+    )
+    assert found is not None
+    known = estimate(cells_of(found))
+    assert [item.value for item in known.each] == pytest.approx([0.5, 0.5])
+    assert known.units == 80
+
+
+def test_cut_anywhere_it_is_the_same_bytes() -> None:
+    whole = Fold(facts.key(), facts.QUESTIONS)
+    whole.add_all(UNITS)
+    for cut in (0, 1, 37, 80):
+        fold = Fold(facts.key(), facts.QUESTIONS)
+        fold.add_all(UNITS[:cut])
+        fold = Fold.from_bytes(fold.to_bytes(), facts.QUESTIONS)
+        fold.add_all(UNITS)
+        assert fold.to_bytes() == whole.to_bytes()
+    assert of_state(json.loads(whole.to_bytes())) == whole.evidence().ablated
+
+
+def test_every_gate_sees_what_it_saw_without_ablation() -> None:
+    found = []
+    for units in (UNITS, [replace(one, ablation=None) for one in UNITS]):
+        fold = Fold(facts.key(), facts.QUESTIONS)
+        fold.add_all(units)
+        found.append(fold.evidence())
+    assert replace(found[0], ablated=None) == found[1]
+    assert found[1].ablated is None
+
+
+def test_coalitions_are_bounded() -> None:
+    """20 players have a million coalitions; the first 4,096 are kept, and units of them counted on."""
+    players = tuple(f"p{number}" for number in range(20))
+    ablated = Ablated()
+    for number in range(5000):
+        ablated.add(unit(number, number, 0.5, players))
+    ablated.add(unit(5000, 7, 0.5, players))
+    found = ablated.evidence()
+    assert found is not None
+    assert (len(found.cells), found.missing, found.cells[7][:2]) == (4096, 904, (7, 2))
+
+
+def test_a_state_of_before_has_none() -> None:
+    assert of_state({}) is None
+    assert of_state({"ablated": Ablated().to_json()}) is None
