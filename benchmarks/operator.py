@@ -243,7 +243,7 @@ def _churn(product: Product, url: str, count: int) -> Json:
         _create(product, url, 1000, prefix)
         for number in range(1000):
             product.admin.delete("agentworkflows", NAMESPACE, f"{prefix}-{number}")
-        until("they are gone", lambda: _seldom(partial(_is_gone, product, f"{prefix}-")), 600)
+        until("they are gone", partial(_seldom, partial(_is_gone, product, f"{prefix}-")), 600)
         memory.append(_memory(product))
     return {"churned": 1000 * len(memory), "rss_mb_before_churn": before, "rss_mb_during_churn": memory}
 
