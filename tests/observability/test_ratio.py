@@ -194,3 +194,14 @@ def test_what_a_unit_counts_for(sentence: str) -> None:
     restored = Fold.from_bytes(fold.to_bytes(), ())
     for one in (fold, restored):
         assert one.evidence().routing.before(moment(120)) == expected
+
+
+def test_spans_grow_and_still_say_when() -> None:
+    """300 units, one in an hour: 64 spans of a minute become some of at most 300 h / 32."""
+    choices = Choices(Stage.CONTROLLED)
+    for number in range(300):
+        choices.add(split(number, candidate=number % 5 == 0, chosen=moment(3600 * number)))
+    counts = choices.evidence()
+    assert 32 <= len(counts.spans) <= MOST_SPANS
+    assert sum(counts.before(moment(3600 * 300 + 10 * 3600))) == 300
+    assert 150 - 10 <= sum(counts.before(moment(3600 * 150))) <= 150
