@@ -1,12 +1,16 @@
 """A workflow of runtime Service with its HTTPRoute, and the part of a Gateway's controller, which the test plays."""
 
 import http.client
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from sluicegate.contracts.adapters.system import SystemClock
 from sluicegate.contracts.resources.base import API_VERSION
+from sluicegate.rollout.decisions import HASTE
 from tests.cluster.client import MERGE, Client, Json
 from tests.cluster.product import Place, Product
 from tests.controlplane import installation
@@ -203,9 +207,16 @@ class ServicePlace(Place):
             self.follow(stage, version)
             if stage == state:
                 return
-            code, said = self.decide("Promote", version, name=f"{self.name}-leaves-{stage.lower()}")
-            assert code == 201, said
+            self.promote(version)
         self.follow(state, version)
+
+    def promote(self, version: str) -> None:
+        """Somebody promotes the stage, after a look at it: sooner a promotion is refused."""
+        status = self.status(version)
+        seen = datetime.fromisoformat(status["stageStartedAt"]) + HASTE + timedelta(seconds=1)
+        until("there was time for a look", lambda: SystemClock().now() > seen)
+        code, said = self.decide("Promote", version, name=f"{self.name}-leaves-{status['state'].lower()}")
+        assert code == 201, said
 
     def follow(self, state: str, version: str) -> None:
         """The Gateway takes up what there is until the rollout is in `state` and programmed."""
@@ -218,7 +229,10 @@ class ServicePlace(Place):
             found = {one["type"]: one["status"] for one in status["conditions"]}
             return state == "Done" or found["TrafficProgrammed"] == "True"
 
-        until(f"{self.name} {version} in {state}", there, 60)
+        try:
+            until(f"{self.name} {version} in {state}", there, 60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {json.dumps(self.status(version), indent=1)}") from error
 
 
 def service(product: Product, namespace: str, name: str) -> ServicePlace:
