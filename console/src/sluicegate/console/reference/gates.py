@@ -43,9 +43,17 @@ def gates_page() -> str:
         "## Signals",
         table(("signal", "what is compared"), _signals()),
         "## Defaults of the stages",
-        "`sluicegate lint -f FILE` and `sluicegate rollout plan NAME` show the plan of a workflow. The gate `reward` is there only when the workflow declares `reward`. A `gates` list replaces the defaults.",
+        "`sluicegate lint -f FILE` and `sluicegate rollout plan NAME` show the plan of a workflow. The gate `reward` and ablation are there only when the workflow declares `reward`. A `gates` list replaces the defaults.",
         table(
-            ("stage", "share", "minRuns", "minDurationSeconds", "maxDurationSeconds", "controlShare"),
+            (
+                "stage",
+                "share",
+                "minRuns",
+                "minDurationSeconds",
+                "maxDurationSeconds",
+                "controlShare",
+                "ablationShare",
+            ),
             (_stage(stage) for stage in stages),
         ),
         table(("stage", "gate", "signal", "margin"), _defaults(stages)),
@@ -91,6 +99,7 @@ def _stage(stage: PlannedStage) -> tuple[str, ...]:
         str(stage.min_duration_seconds),
         str(stage.max_duration_seconds),
         _fraction(stage.control_share),
+        _fraction(stage.ablation_share),
     )
 
 
