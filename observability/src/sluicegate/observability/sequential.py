@@ -21,6 +21,12 @@ for ever.
 _CACHED_VALUES: Final = 1024
 
 
+def stake_weights(scale: float) -> tuple[float, ...]:
+    """Weights of the mixture over FRACTIONS, not normalised; scale: 1 / (null - low), the largest stake."""
+    stakes = [fraction * scale for fraction in FRACTIONS]
+    return tuple(math.sqrt(min(stake, 1.0 / stake)) for stake in stakes)
+
+
 class MeanTest:
     """E-process against H0: the mean of each value, given the past, is at most `null`; values in [low, high].
 
@@ -41,8 +47,7 @@ class MeanTest:
         self.low, self.high, self.null = low, high, null
         self.n = 0
         self._scale = 1.0 / (null - low)
-        stakes = [fraction * self._scale for fraction in FRACTIONS]
-        self._weights = tuple(math.sqrt(min(stake, 1.0 / stake)) for stake in stakes)
+        self._weights = stake_weights(self._scale)
         self._logs = [0.0] * len(FRACTIONS)
         self._cache: dict[float, tuple[float, ...]] = {}
 

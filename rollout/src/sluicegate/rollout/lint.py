@@ -15,7 +15,7 @@ from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage
 from sluicegate.contracts.resources.workflow import Runtime, WorkflowSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
-from sluicegate.observability.sequential import FRACTIONS
+from sluicegate.observability.sequential import FRACTIONS, stake_weights
 from sluicegate.rollout import capabilities, phrases, planning
 from sluicegate.rollout.model import Capabilities
 
@@ -254,22 +254,28 @@ def assumed_badness(spec: WorkflowSpec, signal: Signal) -> float:
 def units_needed(margin: float, bad: float, alpha: float, *, paired: bool) -> int | None:
     """Units until the mixture is expected to show "not worse by margin" for a candidate equal to stable.
 
-    Expected log growth of each stake of the mixture (observability.sequential.FRACTIONS); the best must earn
-    ln(1/α) and ln of the number of stakes. Paired: the difference of two independent outcomes with rate
-    `bad`; else one sample against `bad` + margin.
+    The first stake of the mixture (observability.sequential) whose expected log growth has earned ln(1/α) and what the
+    mixture costs it: ln of the sum of all weights by its own. Paired: the difference of two independent outcomes with
+    rate `bad`; else one sample against `bad` + margin.
     """
-    growth = max(_growth(fraction, margin, bad, paired=paired) for fraction in FRACTIONS)
-    if growth <= 0.0:
-        return None
-    return math.ceil((math.log(1.0 / alpha) + math.log(len(FRACTIONS))) / growth)
+    bound = margin if paired else min(bad + margin, 0.999)
+    scale = 1.0 / (1.0 - bound)
+    weights = stake_weights(scale)
+    grown = _paired_growth if paired else _single_growth
+    needed = [
+        (math.log(math.fsum(weights) / weight) - math.log(alpha)) / growth
+        for fraction, weight in zip(FRACTIONS, weights, strict=True)
+        if (growth := grown(fraction * scale, bound, bad)) > 0.0
+    ]
+    return math.ceil(min(needed)) if needed else None
 
 
-def _growth(fraction: float, margin: float, bad: float, *, paired: bool) -> float:
-    if not paired:
-        threshold = min(bad + margin, 0.999)
-        stake = fraction / (1.0 - threshold)
-        return bad * math.log1p(stake * (threshold - 1.0)) + (1.0 - bad) * math.log1p(stake * threshold)
-    stake, differs = fraction / (1.0 - margin), bad * (1.0 - bad)
+def _single_growth(stake: float, threshold: float, bad: float) -> float:
+    return bad * math.log1p(stake * (threshold - 1.0)) + (1.0 - bad) * math.log1p(stake * threshold)
+
+
+def _paired_growth(stake: float, margin: float, bad: float) -> float:
+    differs = bad * (1.0 - bad)
     return (
         (1.0 - 2.0 * differs) * math.log1p(stake * margin)
         + differs * math.log1p(stake * (margin + 1.0))
