@@ -1,5 +1,6 @@
 """What every test watches over."""
 
+import fcntl
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,14 @@ _TYPES = {
     for item in (*conditions.OF_WORKFLOW, *conditions.OF_ROLLOUT)
     for reason in item.reasons
 }
+
+
+@pytest.fixture
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For a test that fills the machine with traffic: no other of them runs meanwhile, in whatever worker."""
+    with (tmp_path_factory.getbasetemp().parent / "alone.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

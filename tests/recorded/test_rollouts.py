@@ -26,7 +26,7 @@ from sluicegate.console.replay.workflows import ReplayWorkflow
 from sluicegate.console.traffic import Session, Tally, drive
 from tests.recorded.pairings import PAIRINGS, SEEDS, backtest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.recorded]
+pytestmark = [pytest.mark.e2e, pytest.mark.recorded, pytest.mark.usefixtures("alone")]
 
 NAMESPACE = "default"
 RATE = 6.0  # runs per second and workflow

@@ -89,9 +89,14 @@ async def serving(plane: ControlPlane, clock: MovedClock, ages: Ages) -> AsyncIt
         address = Address(namespace=SYSTEM, url=f"https://127.0.0.1:{server.port}")
         keeper = Keeper(api=api, address=address, clock=clock, serve=server.use, ages=ages)
         served = Served(api, keeper, server, cache, counts)
+        _forget_certificates(plane)  # of an operator that ran here before
         try:
             await keeper.once()
             yield served
         finally:
             await server.stop()
-            plane.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM, "--ignore-not-found")
+            _forget_certificates(plane)
+
+
+def _forget_certificates(plane: ControlPlane) -> None:
+    plane.kubectl("delete", "secret", names.WEBHOOK_SECRET, "-n", SYSTEM, "--ignore-not-found")

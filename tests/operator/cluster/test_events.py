@@ -271,6 +271,20 @@ async def test_no_failure_reaches_the_look_and_what_may_pass_is_told_later(world
     assert count_of(stored) == 2
 
 
+async def test_what_failed_is_tried_again_soon(world: World) -> None:
+    """Not when a count would be due."""
+    world.fence.error = Unavailable("the API server is away")
+    sink = world.sink(update=60.0, retry=5.0)
+    await sink.record(event())
+    await sink._write(0.0)
+    world.fence.error = None
+    await sink._write(4.9)
+    assert await world.stored() == []
+    await sink._write(5.0)
+    (stored,) = await world.stored()
+    assert count_of(stored) == 1
+
+
 async def test_what_the_server_refuses_is_not_offered_again(world: World) -> None:
     async with client(world.plane.kubeconfig("mallory")) as api:
         sink = world.sink(api)

@@ -20,7 +20,7 @@ from sluicegate.contracts.errors import (
 )
 from sluicegate.operator.cluster import same
 from sluicegate.operator.cluster.errors import code_of, error_of, status_of
-from sluicegate.operator.cluster.ports import Seen
+from sluicegate.operator.cluster.ports import NotServed, Seen
 from sluicegate.operator.cluster.retrying import (
     FIRST,
     LONGEST,
@@ -159,8 +159,8 @@ def status(message: str = "no", **details: Any) -> Json:
         (401, status(), Forbidden),
         (403, status(), Forbidden),
         (404, status(name="a"), NotFound),
-        (404, status(), Unavailable),
-        (404, {}, Unavailable),
+        (404, status(), NotServed),
+        (404, {}, NotServed),
         (405, status(), Refused),
         (409, status(name="a"), Conflict),
         (410, status(), Expired),

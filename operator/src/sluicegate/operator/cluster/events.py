@@ -31,13 +31,14 @@ REPORTER: Final = "sluicegate.io/operator"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSettings:
     """instance: names this process. An object may have `burst` new Events at once and one more in `refill` seconds; a count is written every `update`
-    seconds at most. known: Events that are remembered.
+    seconds at most, and what the API server did not take is tried again after `retry`. known: Events that are remembered.
     """
 
     instance: str
     burst: int = 25
     refill: float = 60.0
     update: float = 60.0
+    retry: float = 5.0
     known: int = 4_096
 
 
@@ -137,6 +138,7 @@ class KubernetesEvents:
                 entry.told = entry.counted  # it will not be taken next time either
             except SluicegateError as error:
                 self._fail(entry, error)
+                entry.due = self._clock.monotonic() + self._settings.retry
                 self._pending.setdefault(entry.name, entry)
             else:
                 self._metrics.event("Written")
