@@ -40,7 +40,7 @@ def test_the_first_version_is_ready_once_the_gateway_took_its_route_up(shop: Pro
 
 
 def test_people_promote_it_through_its_stages(shop: Product) -> None:
-    place = service(shop, NAMESPACE, "good")
+    place = service(shop, NAMESPACE, "served-good")
     place.wish(NEW)
     seen = {}
     for stage in ("Canary", "Controlled", "Full"):
@@ -60,7 +60,7 @@ def test_people_promote_it_through_its_stages(shop: Product) -> None:
 
 
 def test_an_abort_is_done_when_the_gateway_leads_to_stable_again(shop: Product) -> None:
-    place = service(shop, NAMESPACE, "bad")
+    place = service(shop, NAMESPACE, "served-bad")
     place.wish(NEW)
     place.reach_by_people("Controlled", NEW)
     code, said = place.decide("Abort", NEW, name="bad-stop")
