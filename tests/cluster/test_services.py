@@ -49,13 +49,13 @@ def test_people_promote_it_through_its_stages(shop: Product) -> None:
         place.promote(NEW)
     place.follow("Done", NEW)
     assert seen == {
-        "Canary": ({"good-v1": 1.0}, {"good-v2": 0.01}),
-        "Controlled": ({"good-v1": 0.75, "good-v2": 0.25}, {}),
-        "Full": ({"good-v2": 1.0}, {}),
+        "Canary": ({"served-good-v1": 1.0}, {"served-good-v2": 0.01}),
+        "Controlled": ({"served-good-v1": 0.75, "served-good-v2": 0.25}, {}),
+        "Full": ({"served-good-v2": 1.0}, {}),
     }
     assert place.status(NEW)["outcome"] == "Promoted"
     until("it is ready", lambda: place.take_up() and place.condition("Ready") == ("True", "Stable"))
-    assert (place.shares(), place.mirrors()) == ({"good-v2": 1.0}, {})
+    assert (place.shares(), place.mirrors()) == ({"served-good-v2": 1.0}, {})
     assert place.workflow()["status"]["stableVersion"] == NEW
 
 
@@ -65,14 +65,14 @@ def test_an_abort_is_done_when_the_gateway_leads_to_stable_again(shop: Product) 
     place.reach_by_people("Controlled", NEW)
     code, said = place.decide("Abort", NEW, name="bad-stop")
     assert code == 201, said
-    until("the weights are back", lambda: place.shares() == {"bad-v1": 1.0})
+    until("the weights are back", lambda: place.shares() == {"served-bad-v1": 1.0})
     assert place.in_state("Draining", NEW)["status"]["outcome"] == "Aborted", (
         "the Gateway has not followed yet"
     )
     place.follow("Done", NEW)
     assert place.status(NEW)["outcome"] == "Aborted"
     until("people are told", lambda: place.condition("Stalled") == ("True", "Aborted"))
-    assert place.shares() == {"bad-v1": 1.0}
+    assert place.shares() == {"served-bad-v1": 1.0}
 
 
 def test_a_weight_of_somebody_else_is_put_right_and_one_who_goes_on_is_named(shop: Product) -> None:
