@@ -41,7 +41,7 @@ class Ablated:
         cells = sorted(self.cells.by_mask.items())
         return AblatedUnits(
             players=self.cells.players,
-            cells=tuple((mask, int(cell.weight), cell.total, cell.squares) for mask, cell in cells),
+            cells=tuple((mask, cell.count, cell.total, cell.squares) for mask, cell in cells),
             missing=self.missing,
         )
 

@@ -98,7 +98,7 @@ def _absent(cells: Cells, model: Model) -> str | None:
 def _rows(cells: Cells) -> Rows:
     """Sorted by mask. A cell's variance leans on the pooled one by the weight of one run: few runs know little of it."""
     ordered = sorted(cells.by_mask.items())
-    counts = np.array([cell.count for _, cell in ordered])
+    counts = np.array([cell.count for _, cell in ordered], dtype=np.float64)
     scatter = np.array([cell.scatter for _, cell in ordered])
     return Rows(
         players=len(cells.players),

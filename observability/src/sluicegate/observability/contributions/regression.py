@@ -52,45 +52,74 @@ def odd_regression(rows: Rows, order: int | None = None) -> Fit | None:
     total_variance = rows.variances[all_in] + rows.variances[nobody]
     if rows.players == 1:
         return Fit(phi=np.array([total]), covariance=np.array([[total_variance]]), order=1)
-    masks, responses, counts, lone = _pairs(rows, at, everybody)
+    pairs = _pairs(rows, at, everybody)
     if order is None:
         parameters = len(_terms(rows.players, 3))
-        order = 3 if len(masks) >= ROWS_PER_PARAMETER * parameters else 1
+        order = 3 if len(pairs.masks) >= ROWS_PER_PARAMETER * parameters else 1
     terms = _terms(rows.players, order)
-    signs = 2.0 * ((masks[:, None] >> np.arange(rows.players)[None, :]) & 1) - 1.0
+    free = _free_terms(pairs, terms, rows.players, total, total_variance)
+    return None if free is None else _fit(free, terms, rows.players, total, total_variance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pairs:
+    """A row per pair of complements: mask, odd half of the value, runs, and whether the other half is missing."""
+
+    masks: NDArray[np.int64]
+    responses: Array
+    counts: Array
+    lone: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Free:
+    """Of all terms but the last: coefficients, their change with v(N) − v(∅), and their covariance."""
+
+    fitted: Array
+    slope: Array
+    noise: Array
+
+
+def _free_terms(
+    pairs: _Pairs, terms: list[tuple[int, ...]], players: int, total: float, total_variance: float
+) -> _Free | None:
+    """Weighted least squares under "contributions add up": 2·Σc = v(N) − v(∅), so that the last term is fixed by the others.
+
+    None when the coalitions do not tell the terms apart.
+    """
+    signs = 2.0 * ((pairs.masks[:, None] >> np.arange(players)[None, :]) & 1) - 1.0
     design = np.stack([signs[:, list(term)].prod(axis=1) for term in terms], axis=1)
-    # Contributions add up: 2·Σc = v(N) − v(∅). Terms are taken relative to the last one, which is then fixed.
     reduced = design[:, :-1] - design[:, -1:]
-    known = design[:, -1] * (total / 2.0)
-    if lone.any():
-        reduced = np.column_stack([reduced, lone.astype(float)])
-    moments = (reduced * counts[:, None]).T @ reduced
+    if pairs.lone.any():
+        reduced = np.column_stack([reduced, pairs.lone.astype(float)])
+    weighted = (reduced * pairs.counts[:, None]).T
+    moments = weighted @ reduced
     if np.linalg.matrix_rank(moments) < reduced.shape[1]:
         return None
-    inverse = np.linalg.inv(moments)
-    gain = inverse @ (reduced * counts[:, None]).T
-    fitted = gain @ (responses - known)
-    residuals = responses - known - reduced @ fitted
-    freedom = len(masks) / max(len(masks) - reduced.shape[1], 1)
-    noise = (gain * residuals**2 * freedom) @ gain.T
-    slope = -gain @ (design[:, -1] / 2.0)  # of the fit in v(N) − v(∅)
-    noise += np.outer(slope, slope) * total_variance
-    # From the free terms (and the total) to φ: φ_i = Σ over terms with i of 2c/|term|.
-    size = len(terms) - 1
-    shares = np.array(
-        [[2.0 / len(term) * (player in term) for term in terms] for player in range(rows.players)]
-    )
-    onto = shares[:, :-1] - shares[:, -1:]
-    phi = onto @ fitted[:size] + shares[:, -1] * (total / 2.0)
-    cross = onto @ slope[:size] * total_variance
-    last = shares[:, -1] / 2.0
-    covariance = (
-        onto @ noise[:size, :size] @ onto.T
+    gain = np.linalg.inv(moments) @ weighted
+    wanted = pairs.responses - design[:, -1] * (total / 2.0)
+    fitted = gain @ wanted
+    residuals = wanted - reduced @ fitted
+    freedom = len(pairs.masks) / max(len(pairs.masks) - reduced.shape[1], 1)
+    slope = -gain @ (design[:, -1] / 2.0)
+    noise = (gain * residuals**2 * freedom) @ gain.T + np.outer(slope, slope) * total_variance
+    size = len(terms) - 1  # behind them: what lone coalitions have in common
+    return _Free(fitted=fitted[:size], slope=slope[:size], noise=noise[:size, :size])
+
+
+def _fit(free: _Free, terms: list[tuple[int, ...]], players: int, total: float, total_variance: float) -> Fit:
+    """From the free terms and the total to φ: φ_i = Σ over terms with i of 2c/|term|."""
+    shares = np.array([[2.0 / len(term) * (player in term) for term in terms] for player in range(players)])
+    onto, last = shares[:, :-1] - shares[:, -1:], shares[:, -1] / 2.0
+    cross = onto @ free.slope * total_variance
+    return Fit(
+        phi=onto @ free.fitted + last * total,
+        covariance=onto @ free.noise @ onto.T
         + np.outer(cross, last)
         + np.outer(last, cross)
-        + np.outer(last, last) * total_variance
+        + np.outer(last, last) * total_variance,
+        order=max(map(len, terms)),
     )
-    return Fit(phi=phi, covariance=covariance, order=order)
 
 
 def _terms(players: int, order: int) -> list[tuple[int, ...]]:
@@ -99,10 +128,7 @@ def _terms(players: int, order: int) -> list[tuple[int, ...]]:
     ]
 
 
-def _pairs(
-    rows: Rows, at: dict[int, int], everybody: int
-) -> tuple[NDArray[np.int64], Array, Array, NDArray[np.bool_]]:
-    """Per pair of complements one row: mask, odd half of the value, runs, and whether the other half is missing."""
+def _pairs(rows: Rows, at: dict[int, int], everybody: int) -> _Pairs:
     masks, responses, counts, lone = [], [], [], []
     for mask, index in at.items():
         other = at.get(mask ^ everybody)
@@ -116,4 +142,9 @@ def _pairs(
             responses.append((rows.means[index] - rows.means[other]) / 2.0)
             counts.append(rows.counts[index] + rows.counts[other])
             lone.append(False)
-    return np.array(masks, dtype=np.int64), np.array(responses), np.array(counts), np.array(lone, dtype=bool)
+    return _Pairs(
+        masks=np.array(masks, dtype=np.int64),
+        responses=np.array(responses),
+        counts=np.array(counts),
+        lone=np.array(lone, dtype=bool),
+    )
