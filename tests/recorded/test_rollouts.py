@@ -29,7 +29,7 @@ from tests.recorded.pairings import PAIRINGS, SEEDS, backtest
 pytestmark = [pytest.mark.e2e, pytest.mark.recorded, pytest.mark.usefixtures("alone")]
 
 NAMESPACE = "default"
-RATE = 6.0  # runs per second and workflow
+RATE = 3.0  # runs per second and workflow; forty of them share the machine with other tests
 RUNS = 450  # per workflow, and as many as a backtest sees
 MOST_RUNS = 2 * RUNS  # where stages follow each other late, on a busy machine
 SECONDS = 400.0
@@ -158,8 +158,7 @@ def test_recorded_agents_in_real_rollouts(tau_bench_file: Path, tau_bench: Recor
         check_aborted_where_the_evidence_first_suffices(world.rollouts["worse", seed]["status"])
         assert set(world.tallies["worse", seed].by_version()) == {"1.0.0"}
     check_compared_with_the_noise_floor(world)
-    answers = sum(len(tally.answers) for tally in world.tallies.values())
-    assert len(failures(world)) <= answers // 200, failures(world)  # a deadline may pass on a full machine
+    assert failures(world) == []
 
 
 def failures(world: World) -> list[tuple[Key, Answer]]:
