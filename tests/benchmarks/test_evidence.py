@@ -13,7 +13,7 @@ from benchmarks.judges import gates as vectorised
 from sluicegate.contracts.evidence import ArmFacts, Question
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.observability.fold import Fold
-from sluicegate.rollout import gates, planning
+from sluicegate.rollout import gates, judging, planning
 from tests.observability import facts
 from tests.rollout.samples import in_stage
 
@@ -62,7 +62,7 @@ def products_abort(
                 seen = facts.unit(sequence, stage)
                 fold.add(replace(seen, at=now, **arms))  # type: ignore[arg-type]
         folded = upto
-        view = gates.View(spec=spec, stage=planned, evidence=fold.evidence(), now=now)
+        view = judging.View(spec=spec, stage=planned, evidence=fold.evidence(), now=now)
         if gates.judge(view, gate).verdict is Verdict.FAIL:
             return minute
     return np.inf

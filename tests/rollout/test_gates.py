@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.rollout import gates, planning, verdicts
-from sluicegate.rollout.gates import View
+from sluicegate.rollout.judging import View
 from tests.rollout.samples import T0, good_evidence, in_stage, later, signal, with_signal
 
 NAN, INF = math.nan, math.inf

@@ -11,7 +11,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.stages import Action, Check, Outcome, Signal, Stage, State, Verdict
 from sluicegate.rollout import gates, planning, shares, verdicts
-from sluicegate.rollout.gates import View
+from sluicegate.rollout.judging import View
 from sluicegate.rollout.model import Emit
 from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.samples import (

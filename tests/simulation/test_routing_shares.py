@@ -15,7 +15,7 @@ from sluicegate.contracts.stages import Check, Stage
 from sluicegate.gateway.arms import Assignment, assign
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import gates, planning, routing
-from sluicegate.rollout.gates import View
+from sluicegate.rollout.judging import View
 from tests.observability.facts import bad, good
 from tests.observability.routed import moment, run_id
 from tests.rollout.samples import in_stage

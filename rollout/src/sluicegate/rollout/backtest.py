@@ -12,7 +12,7 @@ from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import place_of
 from sluicegate.contracts.stages import MIRRORED_STAGES, Outcome, Signal, Stage, State, Verdict
 from sluicegate.observability.fold import Fold
-from sluicegate.rollout import gates, planning, routing, table, transitions, verdicts
+from sluicegate.rollout import gates, judging, planning, routing, table, transitions, verdicts
 from sluicegate.rollout.table import Input
 
 START: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -170,7 +170,7 @@ class _Run:
 
     def _look(self, *, late: bool) -> tuple[Finding, ...]:
         evidence = self._fold.evidence()
-        view = gates.View(spec=self._spec, stage=self._stage, evidence=evidence, now=self._now, late=late)
+        view = judging.View(spec=self._spec, stage=self._stage, evidence=evidence, now=self._now, late=late)
         findings = gates.judge_all(view)
         for finding in findings:
             if finding.verdict in {Verdict.PASS, Verdict.FAIL}:

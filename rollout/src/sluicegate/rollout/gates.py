@@ -8,22 +8,18 @@ deadline Inconclusive. Missing, stale, non-finite or one-sided evidence is never
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
 from sluicegate.contracts.findings import Finding
-from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RolloutSpec
+from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.rollout import phrases, shares, verdicts
+from sluicegate.rollout.judging import Ruling, View, at_deadline, stale_after
 from sluicegate.rollout.planning import BOUNDARY
 
 UNSEEN_RUNS: Final = 3
 """Units that must show a kind of violation which stable never showed (ARCHITECTURE section 9)."""
-
-STALE_SECONDS: Final = 600.0
-STALE_GAPS: Final = 10.0
-"""Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
 
 REASONS: Final = {
     "NotWorse": "Shown: not worse than stable by the margin or more.",
@@ -41,17 +37,6 @@ REASONS: Final = {
 
 MOST_UNITS: Final = 1e9
 """An estimate above this is no estimate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended."""
-
-    spec: RolloutSpec
-    stage: PlannedStage
-    evidence: StageEvidence | None
-    now: datetime
-    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +60,6 @@ class Case:
         return -math.log(float(self.gate.promote_alpha))
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a check says."""
-
-    verdict: Verdict
-    reason: str
-    message: str
-    need: int | None = None
-
-
 def evaluate(view: View) -> tuple[Finding, ...]:
     """Every gate of the stage, in its order, then the check of the routing; all findings are kept.
 
@@ -104,13 +79,18 @@ def _routing(view: View) -> Finding:
 
 
 def judge(view: View, gate: PlannedGate) -> Finding:
-    """One gate. With several questions (one per component) the worst answer is the gate's."""
+    """One gate, by the judge of its signal."""
+    return JUDGES.get(gate.signal, compared)(view, gate)
+
+
+def compared(view: View, gate: PlannedGate) -> Finding:
+    """Candidate beside stable. With several questions (one per component) the worst answer is the gate's."""
     items = () if view.evidence is None else _items(view, gate, view.evidence)
     if view.evidence is None or not items:
         ruling = Ruling(Verdict.WAIT, "NoData", f"no unit of the candidate was observed for {gate.signal}")
-        return _finding(gate, SignalEvidence(signal=gate.signal), _at_deadline(view, ruling))
+        return _finding(gate, SignalEvidence(signal=gate.signal), at_deadline(view, ruling))
     cases = [Case(view, gate, view.evidence, item, len(items)) for item in items]
-    rulings = [(case, _at_deadline(view, _rule(case))) for case in cases]
+    rulings = [(case, at_deadline(view, _rule(case))) for case in cases]
     case, ruling = min(rulings, key=lambda pair: _rank(*pair))
     finding = _finding(gate, case.item, ruling)
     if ruling.reason == "UnseenViolation":
@@ -247,13 +227,6 @@ def _stale(case: Case) -> Ruling | None:
     )
 
 
-def stale_after(spec: RolloutSpec, evidence: StageEvidence) -> float:
-    """Seconds without a unit after which evidence is stale; a unit may be held open for the outcome window."""
-    rate = evidence.units_per_hour
-    gap = 3600.0 / rate if rate is not None and math.isfinite(rate) and rate > 0.0 else 0.0
-    return max(STALE_SECONDS, STALE_GAPS * gap) + spec.outcome_window_seconds
-
-
 def _safe(case: Case) -> Ruling | None:
     if case.item.safe_log_e < case.safe_threshold:
         return None
@@ -315,14 +288,6 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def _at_deadline(view: View, ruling: Ruling) -> Ruling:
-    """Waiting ends with the stage's deadline."""
-    if ruling.verdict is not Verdict.WAIT or not view.late:
-        return ruling
-    reason = "InsufficientSamples" if ruling.reason == "NeedsMore" else ruling.reason
-    return replace(ruling, verdict=Verdict.INCONCLUSIVE, reason=reason)
-
-
 def _finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding:
     return Finding(
         gate=gate.name,
@@ -339,3 +304,7 @@ def _finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding
         required=gate.required,
         runs=item.witnesses[-5:] if ruling.verdict is not Verdict.PASS else (),
     )
+
+
+JUDGES: Final[dict[Signal, Callable[[View, PlannedGate], Finding]]] = {}
+"""Signals that are judged otherwise than by comparing the arms."""

@@ -11,6 +11,7 @@ from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import (
     decisions,
     gates,
+    judging,
     phrases,
     planning,
     revisions,
@@ -97,7 +98,7 @@ def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> S
     planned = planning.stage_of(spec, stage)
     evidence = own_evidence(observed, status)
     late = transitions.active_seconds(status, now) >= planned.max_duration_seconds
-    view = gates.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late)
+    view = judging.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late)
     return Survey(
         bearings=bearings, planned=planned, evidence=evidence, findings=gates.evaluate(view), late=late
     )

@@ -1,0 +1,50 @@
+"""What every way of judging a gate shares: the view of the stage, a ruling, staleness, the deadline."""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
+from sluicegate.contracts.stages import Verdict
+
+STALE_SECONDS: Final = 600.0
+STALE_GAPS: Final = 10.0
+"""Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended."""
+
+    spec: RolloutSpec
+    stage: PlannedStage
+    evidence: StageEvidence | None
+    now: datetime
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a check says."""
+
+    verdict: Verdict
+    reason: str
+    message: str
+    need: int | None = None
+
+
+def stale_after(spec: RolloutSpec, evidence: StageEvidence) -> float:
+    """Seconds without a unit after which evidence is stale; a unit may be held open for the outcome window."""
+    rate = evidence.units_per_hour
+    gap = 3600.0 / rate if rate is not None and math.isfinite(rate) and rate > 0.0 else 0.0
+    return max(STALE_SECONDS, STALE_GAPS * gap) + spec.outcome_window_seconds
+
+
+def at_deadline(view: View, ruling: Ruling) -> Ruling:
+    """Waiting ends with the stage's deadline."""
+    if ruling.verdict is not Verdict.WAIT or not view.late:
+        return ruling
+    reason = "InsufficientSamples" if ruling.reason == "NeedsMore" else ruling.reason
+    return replace(ruling, verdict=Verdict.INCONCLUSIVE, reason=reason)
