@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 
-.PHONY: help demo demo-k8s test lint format types layers unit controlplane bench bench-operator bench-evidence clean setup setup-dev lock
+.PHONY: help demo demo-k8s test lint format types layers unit controlplane prometheus bench bench-operator bench-evidence clean setup setup-dev lock
 
 help:            ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## ?/  make \1\t/' | expand -t 20
@@ -17,7 +17,7 @@ demo: setup      ## a good candidate is promoted, a bad one is aborted, live in 
 demo-k8s: controlplane ## the same on a real Kubernetes control plane, started and stopped here
 	@$(PY) -m examples.kubernetes.demo
 
-test: lint types layers controlplane unit  ## everything that CI runs
+test: lint types layers controlplane prometheus unit  ## everything that CI runs
 
 lint: setup-dev  ## style
 	$(VENV)/bin/ruff check .
@@ -38,6 +38,9 @@ unit: setup-dev  ## all tests, in parallel, with coverage
 
 controlplane: setup-dev ## the programs of a Kubernetes control plane for tests, built once into ~/.cache/sluicegate
 	@$(PY) -m tests.controlplane build
+
+prometheus: setup-dev ## a Prometheus for tests, built once into ~/.cache/sluicegate
+	@$(PY) -m tests.prometheus
 
 bench: setup-dev ## one machine-readable run of every benchmark
 	$(PY) -m benchmarks.run

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from sluicegate.contracts.resources.base import Condition
 from sluicegate.rollout import conditions, events, gates
 
-pytest_plugins = ["tests.controlplane.fixtures"]
+pytest_plugins = ["tests.controlplane.fixtures", "tests.prometheus.fixtures"]
 
 # A busy machine is slow for everybody; what is generated does not depend on it.
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow], deadline=None)

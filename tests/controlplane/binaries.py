@@ -1,26 +1,19 @@
 """Where a control plane comes from: a cluster that runs, a folder that is given, the project's cache, or a build into it."""
 
-import fcntl
 import hashlib
-import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tests.support.built import Build, Built, cache_root
 
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.env"
 NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 BUILT = (*NEEDED, "kube-scheduler", "kwok", "kstatus", "kwok-stages.yaml", "gateway-api.yaml")
-STAMP = "complete.json"
-
-Build = Callable[[Path], None]
 
 
 class NoControlPlane(Exception):  # noqa: N818 - it names what is missing
@@ -64,9 +57,7 @@ def find(environ: Mapping[str, str] = os.environ, build: Build | None = None) ->
 
 def cache(environ: Mapping[str, str] = os.environ) -> Path:
     """The folder of this set of versions, outside of any checkout."""
-    base = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    root = Path(environ.get("SLUICEGATE_CACHE") or Path(base) / "sluicegate")
-    return root / "controlplane" / key(VERSIONS.read_text())
+    return cache_root(environ) / "controlplane" / key(VERSIONS.read_text())
 
 
 def key(text: str) -> str:
@@ -77,43 +68,8 @@ def key(text: str) -> str:
     return f"{kubernetes}-{digest[:8]}"
 
 
-def cached(folder: Path, build: Build) -> Path:
-    """`folder`, complete. Of several processes one builds and the others wait for it; a build that fails leaves nothing."""
-    if is_complete(folder):
-        return folder
-    with _locked(folder.with_name(f"{folder.name}.lock")):
-        if is_complete(folder):
-            return folder
-        _tell(f"building into {folder} (first time only, about 15 minutes)")
-        for left in folder.parent.glob(f"{folder.name}.*.part"):  # of a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".part", dir=folder.parent))
-        try:
-            build(fresh)
-            _stamp(fresh)
-            shutil.rmtree(folder, ignore_errors=True)
-            fresh.rename(folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return folder
-
-
-def is_complete(folder: Path) -> bool:
-    """Whether everything that was stamped is there, as large as it was."""
-    try:
-        sizes = json.loads((folder / STAMP).read_text())
-        return all((folder / name).stat().st_size == sizes.get(name) for name in BUILT)
-    except (OSError, ValueError):
-        return False
-
-
-def _stamp(folder: Path) -> None:
-    missing = [name for name in BUILT if not (folder / name).is_file()]
-    if missing:
-        raise NoControlPlane(f"the build brought no {', '.join(missing)}")
-    sizes = {name: (folder / name).stat().st_size for name in BUILT}
-    (folder / STAMP).write_text(json.dumps(sizes, indent=2))
-    folder.chmod(0o755)
+_BUILT = Built("control plane", BUILT, "about 15 minutes", NoControlPlane)
+cached, is_complete = _BUILT.cached, _BUILT.is_complete
 
 
 def _build(folder: Path) -> None:
@@ -127,18 +83,6 @@ def _build(folder: Path) -> None:
         )
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[Any]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _tell("another process builds it; waiting")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
-
-
 def _kubeconfig(environ: Mapping[str, str]) -> Path:
     path = Path(environ.get("KUBECONFIG") or Path(environ.get("HOME") or Path.home()) / ".kube" / "config")
     if not path.is_file():
@@ -146,7 +90,3 @@ def _kubeconfig(environ: Mapping[str, str]) -> Path:
             f"USE_EXISTING_CLUSTER=true, but there is no kubeconfig {path}; set KUBECONFIG to one"
         )
     return path
-
-
-def _tell(text: str) -> None:
-    print(f"control plane: {text}", file=sys.stderr, flush=True)

