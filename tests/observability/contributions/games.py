@@ -64,6 +64,27 @@ def by_definition(n: int, game: Game) -> list[F]:
     return found
 
 
+def pivots(quota: int, weights: list[int]) -> list[F]:
+    """Shapley values of a voting game of any size: how often each voter turns a loss into a win, counted by team size and
+    weight (generating function of Cantor; Mann & Shapley 1962)."""
+    n = len(weights)
+    found = {}
+    for weight in set(weights):
+        others = list(weights)
+        others.remove(weight)
+        teams = [[0] * quota for _ in range(n)]  # teams[size][sum]: of the others, below the quota
+        teams[0][0] = 1
+        for other in others:
+            for size in range(n - 1, 0, -1):
+                for total in range(quota - 1, other - 1, -1):
+                    teams[size][total] += teams[size - 1][total - other]
+        turned = (sum(row[max(quota - weight, 0) :]) for row in teams)
+        found[weight] = sum(
+            (F(count, n * _choose(n - 1, size)) for size, count in enumerate(turned)), start=F(0)
+        )
+    return [found[weight] for weight in weights]
+
+
 def _choose(n: int, k: int) -> int:
     return prod(range(n - k + 1, n + 1)) // prod(range(1, k + 1))
 

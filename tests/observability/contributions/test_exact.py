@@ -27,6 +27,33 @@ def test_the_known_values_are_shapleys_formula(name: str) -> None:
     assert games.by_definition(n, game) == known
 
 
+VOTES = {
+    "council before 1966": (27, [5] * 5 + [1] * 6),
+    "council since 1966": (39, [7] * 5 + [1] * 10),
+    "EEC 1958": (12, [4, 4, 4, 2, 2, 1]),
+    "EEC 1973": (41, [10] * 4 + [5, 5, 3, 3, 2]),
+    "EU-15": (62, [10] * 4 + [8] + [5] * 4 + [4, 4, 3, 3, 3, 2]),
+}
+
+
+@pytest.mark.parametrize("name", VOTES)
+def test_the_known_values_of_councils_are_counted_pivots(name: str) -> None:
+    """Those with too many members for the formula, and the counting that EU-27 is checked by."""
+    assert games.pivots(*VOTES[name]) == games.REFERENCE[name][2]
+
+
+def test_the_union_of_27() -> None:
+    """Nice weights, quota 255 (University of Seville): more players than any product's table has, so for the counting itself."""
+    weights = [29] * 4 + [27] * 2 + [14, 13] + [12] * 5 + [10] * 3 + [7] * 5 + [4] * 5 + [3]
+    known = {
+        29: 0.086738, 27: 0.079975, 14: 0.039937, 13: 0.036825, 12: 0.034068, 10: 0.028193, 7: 0.019606, 4: 0.011042, 3: 0.008178,
+    }  # fmt: skip
+    found = games.pivots(255, weights)
+    assert len(found) == 27
+    assert sum(found) == 1
+    assert [float(value) for value in found] == pytest.approx([known[w] for w in weights], abs=5e-7)
+
+
 def test_a_null_player_and_both_variances_of_a_pipeline() -> None:
     """research: population variance .0169279, sample variance .0225705."""
     game = games.pipeline(["0.98", "0.95", "0.9", "0.85"], ["0.6", "0.3", "0.7", "0.85"])
@@ -100,6 +127,13 @@ def test_noise_of_a_full_table(n: int, known: float) -> None:
     """research §1.4: Var(φ)·N/σ² = 2^n·(2/n²)·Σ 1/C(n−1, s) when N runs are spread evenly."""
     sigma = covariance(np.full(1 << n, float(1 << n)))
     assert np.diag(sigma) == pytest.approx(np.full(n, known), rel=0.01)
+
+
+def test_a_pipeline_of_50_adds_up() -> None:
+    """research section 2: the yardstick of long pipelines, to 1e-15."""
+    present = np.linspace(0.9, 0.99, 50)
+    phi = _by_multilinear_form(present, 0.6)
+    assert phi.sum() == pytest.approx(present.prod() - 0.6**50, abs=1e-15)
 
 
 def test_a_long_pipeline_adds_up() -> None:
