@@ -21,9 +21,11 @@ ALIGNED = 0.005  # seconds: Prometheus moves a sample's time by less than this t
 ATTEMPTS = 3  # somebody else may take the port
 FLAGS = (
     "--web.enable-lifecycle",
+    "--web.enable-admin-api",
     "--web.enable-remote-write-receiver",
     "--enable-feature=exemplar-storage",
     "--storage.tsdb.retention.time=1d",
+    "--scrape.discovery-reload-interval=100ms",
     "--log.level=warn",
 )
 
@@ -103,7 +105,7 @@ class Prometheus:
     def scraping(
         self, name: str, *ports: int, path: str = "/metrics", labels: Mapping[str, str] | None = None
     ) -> Iterator[Job]:
-        """Scrape these ports of this machine; their series are stale at the end."""
+        """Scrape these ports of this machine; at the end their series are deleted."""
         static = [{"targets": [f"127.0.0.1:{port}" for port in ports], "labels": dict(labels or {})}]
         self._jobs[name] = {"job_name": name, "metrics_path": path, "static_configs": static}
         self._reload()
@@ -112,6 +114,8 @@ class Prometheus:
         finally:
             del self._jobs[name]
             self._reload()
+            matcher = urllib.parse.quote(f'{{job="{name}"}}')
+            self._post(f"/api/v1/admin/tsdb/delete_series?match[]={matcher}")
 
     @contextmanager
     def ruled(self, *files: Path) -> Iterator[None]:
@@ -159,7 +163,10 @@ class Prometheus:
 
     def _reload(self) -> None:
         self._configure()
-        request = urllib.request.Request(f"{self.url}/-/reload", method="POST")
+        self._post("/-/reload")
+
+    def _post(self, path: str) -> None:
+        request = urllib.request.Request(f"{self.url}{path}", method="POST")
         try:
             urllib.request.urlopen(request, timeout=30).close()
         except urllib.error.HTTPError as error:
