@@ -1,15 +1,14 @@
-"""Estimates before anything runs, against closed forms and the fold itself."""
+"""What is said of a workflow before anything runs; tests/rollout/test_power.py has the estimates."""
 
 import math
 
 import pytest
 
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question
 from sluicegate.contracts.resources.workflow import WorkflowSpec
-from sluicegate.contracts.stages import Signal, Stage
-from sluicegate.observability.fold import Fold
+from sluicegate.contracts.stages import Stage
 from sluicegate.rollout import lint
-from tests.rollout.samples import SHORT, T0, workflow, workflow_spec
+from sluicegate.rollout.outlook import outlook
+from tests.rollout.samples import SHORT, workflow, workflow_spec
 
 
 def test_a_good_workflow_has_no_problem_and_an_estimate_for_each_stage() -> None:
@@ -23,7 +22,7 @@ def test_a_good_workflow_has_no_problem_and_an_estimate_for_each_stage() -> None
 
 
 def test_the_split_of_alpha_adds_up_to_the_budget() -> None:
-    stages = lint.estimates(workflow_spec("2.0.0", **SHORT))
+    stages = outlook(workflow_spec("2.0.0", **SHORT))
     spent = math.fsum(gate.abort_alpha for stage in stages for gate in stage.gates if gate.required)
     assert spent == pytest.approx(0.05, rel=1e-6)
 
@@ -33,39 +32,6 @@ def test_without_traffic_nobody_knows_how_long() -> None:
     report = lint.lint(workflow(spec))
     assert report.seconds is None
     assert "expectedRunsPerHour" in report.warnings[0]
-
-
-@pytest.mark.parametrize("margin", [0.02, 0.05])
-def test_the_estimate_for_arms_that_never_differ_agrees_with_the_fold(margin: float) -> None:
-    # Oracle: the fold of observability itself on units without any difference.
-    fold = Fold(EvidenceKey("r", Stage.CANARY, 1), (Question(signal=Signal.SUCCESS_RATE, margin=margin),))
-    facts = ArmFacts(success=1.0, latencies_ms=())
-    needed = 0
-    while fold.evidence().signals[0].safe_log_e < math.log(20):
-        needed += 1
-        seen = Observation(
-            sequence=needed,
-            key=fold.key,
-            unit=str(needed),
-            runs=(),
-            at=T0,
-            stable=facts,
-            candidate=facts,
-        )
-        fold.add(seen)
-    estimate = lint.units_needed(margin, 0.0, 0.05, paired=True)
-    assert estimate is not None
-    assert needed <= estimate <= 1.5 * needed
-
-
-def test_wider_margins_and_better_rates_need_fewer_units() -> None:
-    def need(margin: float, bad: float) -> int:
-        found = lint.units_needed(margin, bad, 0.05, paired=True)
-        assert found is not None
-        return found
-
-    assert need(0.05, 0.05) < need(0.02, 0.05) < need(0.01, 0.05)
-    assert need(0.05, 0.01) < need(0.05, 0.10)
 
 
 def test_a_stage_that_cannot_be_decided_in_time_is_a_warning() -> None:

@@ -9,6 +9,7 @@ from sluicegate.contracts.errors import Problem, Refused
 
 if TYPE_CHECKING:
     from sluicegate.contracts.documents import Document
+    from sluicegate.contracts.resources import AgentWorkflow
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = Path("-")
@@ -39,6 +40,19 @@ def read(paths: Sequence[Path], *, recursive: bool = False) -> tuple[dict[str, A
     if not objects:
         raise Refused((Problem(path="-f", message="no documents", value=", ".join(map(str, paths))),))
     return tuple(objects)
+
+
+def only_workflow(path: Path) -> "AgentWorkflow":
+    """The one AgentWorkflow of a file. Raises Refused with every problem in it."""
+    from sluicegate.contracts.parsing import parse_data
+    from sluicegate.contracts.resources import AgentWorkflow
+
+    found = [one for one in map(parse_data, read([path])) if isinstance(one, AgentWorkflow)]
+    if len(found) != 1:
+        raise Refused(
+            (Problem(path=str(path), message="exactly one AgentWorkflow is needed", value=str(len(found))),)
+        )
+    return found[0]
 
 
 def documents(paths: Iterable[Path], problems: list[Problem], *, recursive: bool) -> "Iterator[Document]":

@@ -14,6 +14,7 @@ from sluicegate.console.commands import (
     get,
     init,
     lint,
+    plan,
     replay,
     rollout,
     run,
@@ -49,6 +50,7 @@ def register(app: typer.Typer) -> None:
     app.command("whoami", rich_help_panel=_DECIDE)(whoami.whoami)
     for name, check in (
         ("lint", lint.lint),
+        ("plan", plan.plan),
         ("backtest", backtest.backtest),
         ("replay", replay.replay),
         ("schema", schema.schema),

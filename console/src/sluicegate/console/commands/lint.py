@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.console import exits, output
 from sluicegate.console.commands.apply import Files, Recursive
-from sluicegate.console.figures import percent
+from sluicegate.console.outlooks import gates_table, stages_table
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output
 from sluicegate.contracts.errors import Problem, Refused
@@ -89,16 +89,17 @@ def _say(checked: Checked, format: Format) -> None:
         output.note(f"warning: {warning}")
     if count:
         return
-    output.echo(_stages(report))
+    output.echo(stages_table(report.stages))
     if report.seconds is not None:
         output.echo(
-            f"estimated time to a decision: {output.span(report.seconds)}, for a candidate as good as stable"
+            f"estimated time to a decision: {output.span(report.seconds)} in half of the rollouts, "
+            "for a candidate as good as stable"
         )
         _say_faster(report, report.seconds)
     if format is Format.WIDE:
-        output.echo("\n" + _gates(report))
+        output.echo("\n" + gates_table(report.stages))
     else:
-        output.echo("-o wide shows the gates and the split of the error budget")
+        output.echo("-o wide shows the gates, the split of the error budget, and what each of them finds")
 
 
 def _say_faster(report: "LintReport", seconds: float) -> None:
@@ -116,47 +117,3 @@ def _say_faster(report: "LintReport", seconds: float) -> None:
             f"about {output.span(faster)} with share: {{numerator: 100}} in Canary and Shadow: more copies, "
             "of which users see nothing"
         )
-
-
-def _stages(report: "LintReport") -> str:
-    rows = [
-        (
-            stage.stage.value,
-            percent(stage.share),
-            str(stage.needed),
-            stage.binding,
-            output.NONE if stage.seconds is None else output.span(stage.seconds),
-            output.span(stage.max_duration_seconds),
-            output.NONE if stage.exposed_runs is None else str(stage.exposed_runs),
-            str(stage.candidate_runs),
-        )
-        for stage in report.stages
-    ]
-    heads = (
-        "Stage",
-        "Share",
-        "Units",
-        "Asked-by",
-        "Takes",
-        "At-most",
-        "Runs-meanwhile",
-        "Answered-by-candidate",
-    )
-    return output.table(heads, rows)
-
-
-def _gates(report: "LintReport") -> str:
-    rows = [
-        (
-            stage.stage.value,
-            gate.name + ("" if gate.required else " (optional)"),
-            gate.signal.value,
-            f"{gate.margin:g}",
-            f"{gate.abort_alpha:g}",
-            f"{gate.promote_alpha:g}",
-            "never" if gate.needed is None else str(gate.needed),
-        )
-        for stage in report.stages
-        for gate in stage.gates
-    ]
-    return output.table(("Stage", "Gate", "Signal", "Margin", "Alpha-abort", "Alpha-promote", "Units"), rows)
