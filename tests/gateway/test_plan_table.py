@@ -116,6 +116,56 @@ def test_programmed_is_what_the_slowest_worker_serves(table: PlanTable) -> None:
     assert table.workers() == ("w0",)
 
 
+def test_a_reader_follows_changes_and_who_is_gone(table: PlanTable, tmp_path: Path) -> None:
+    reader = PlanTable(tmp_path / "plans.db")
+    plans = [replace(IDLE, workflow=f"w{number}") for number in range(4)]
+    for plan in plans:
+        table.write(plan)
+    assert reader.read_all() == tuple(plans)
+    newer = replace(plans[3], version=2)
+    table.write(newer)
+    table.delete("default", "w1")
+    assert reader.read_all() == (plans[0], plans[2], newer)
+    table.delete("default", "w2")
+    table.write(plans[1])  # as many as before, but another
+    assert reader.read_all() == (plans[0], plans[1], newer)
+    reader.close()
+
+
+def test_a_workflow_that_is_made_anew_is_acknowledged_anew(table: PlanTable) -> None:
+    table.write(IDLE)
+    table.acknowledge("w0", {KEY: 1}, T0)
+    assert table.still_alive("w0", T0, 1)
+    table.delete("default", "bot")
+    table.write(IDLE)
+    assert table.programmed("default", "bot") == 0
+    assert not table.still_alive("w0", T0, 3)  # what it said is not what stands
+    table.acknowledge("w0", {KEY: 1}, T0)
+    assert table.programmed("default", "bot") == 1
+    table.acknowledge("w0", {KEY: 1, WorkflowKey("default", "other"): 5}, T0)
+    table.acknowledge("w0", {WorkflowKey("default", "other"): 6}, T0)
+    assert (table.programmed("default", "bot"), table.programmed("default", "other")) == (0, 6)
+
+
+def test_a_table_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    table = PlanTable(path)
+    table.write(IDLE)
+    table.close()
+    with sqlite3.connect(path) as raw:
+        raw.executescript(
+            "DROP INDEX plans_changed; ALTER TABLE plans DROP COLUMN changed; PRAGMA user_version = 2;"
+        )
+    raw.close()
+    keeper, worker = PlanKeeper(path), PlanTable(path, creates=False)
+    assert keeper.read_all() == (IDLE,)
+    assert worker.read_all() == (IDLE,)
+    keeper.write(ROLLING)
+    assert worker.read_all() == (ROLLING,)
+    keeper.close()
+    worker.close()
+
+
 def test_two_connections_see_each_other(table: PlanTable, tmp_path: Path) -> None:
     other = PlanTable(tmp_path / "plans.db")
     before = other.generation()

@@ -6,7 +6,7 @@ Readers never wait for the writer (WAL), and a writer in a worker gives up at on
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -23,7 +23,8 @@ from sluicegate.contracts.stages import Stage
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS plans (
   namespace TEXT NOT NULL, workflow TEXT NOT NULL, version INTEGER NOT NULL, lease_until TEXT, body BLOB NOT NULL,
-  PRIMARY KEY (namespace, workflow)) WITHOUT ROWID;
+  changed INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (namespace, workflow)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS plans_changed ON plans (changed);
 CREATE TABLE IF NOT EXISTS workers (worker TEXT PRIMARY KEY, seen_at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS taken (worker TEXT PRIMARY KEY, generation INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS broken (
@@ -34,17 +35,25 @@ CREATE TABLE IF NOT EXISTS acks (
   PRIMARY KEY (worker, namespace, workflow)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS generation (id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
 INSERT OR IGNORE INTO generation (id, value) VALUES (1, 0);
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 """
-UPSERT = """
-INSERT INTO plans (namespace, workflow, version, lease_until, body) VALUES (?, ?, ?, ?, ?)
+FILL = """
+INSERT INTO plans (namespace, workflow, version, lease_until, body, changed)
+VALUES (?, ?, ?, ?, ?, (SELECT value + 1 FROM generation WHERE id = 1))
+"""
+"""Before `MOVE`, in one transaction with it."""
+UPSERT = f"""
+{FILL}
 ON CONFLICT (namespace, workflow) DO UPDATE
-SET version = excluded.version, lease_until = excluded.lease_until, body = excluded.body
+SET version = excluded.version, lease_until = excluded.lease_until, body = excluded.body, changed = excluded.changed
 WHERE excluded.version > plans.version
    OR (excluded.version = plans.version AND (excluded.body <> plans.body OR excluded.lease_until IS NOT plans.lease_until))
 """
-_VERSION = 2
-_MOVE = "UPDATE generation SET value = value + 1 WHERE id = 1"
+_VERSION = 3
+_ADDED = {2: ("ALTER TABLE plans ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",)}
+"""Statements that bring a table of that version up to the next."""
+_CHANGED = "SELECT namespace, workflow, version, lease_until, body, changed FROM plans WHERE changed > ? ORDER BY changed"
+MOVE = "UPDATE generation SET value = value + 1 WHERE id = 1"
 
 
 class WorkflowKey(NamedTuple):
@@ -62,8 +71,16 @@ class Broken(NamedTuple):
     reason: str
 
 
+class Row(NamedTuple):
+    """A plan as it is stored."""
+
+    version: int
+    lease_until: str | None
+    body: bytes
+
+
 class PlanTable:
-    """The plans of one host. One object belongs to one thread.
+    """The plans of one host. One object belongs to one thread. Of thousands of plans a few move: only those are read again.
 
     wait_ms: how long a write waits for another writer; readers never wait. creates: whether a missing file is
     made; who only reads waits for it. A file that was replaced is opened anew. Raises Unavailable when the file
@@ -76,7 +93,10 @@ class PlanTable:
         self._creates = creates
         self._opened: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
-        self._decoded: dict[bytes, RoutePlan] = {}
+        self._held: dict[WorkflowKey, Row] = {}
+        self._seen = -1  # up to which generation `_held` is what is stored
+        self._decoded: dict[WorkflowKey, tuple[Row, RoutePlan]] = {}
+        self._told: dict[str, dict[WorkflowKey, int]] = {}
 
     def write(self, plan: RoutePlan) -> bool:
         """Store a plan unless a newer version is there; the same version moves the lease. True: something changed."""
@@ -98,23 +118,21 @@ class PlanTable:
 
     def read(self, namespace: str, workflow: str) -> RoutePlan | None:
         """One plan, or None."""
-        sql = "SELECT body, lease_until FROM plans WHERE namespace = ? AND workflow = ?"
+        sql = "SELECT version, lease_until, body FROM plans WHERE namespace = ? AND workflow = ?"
         rows = self._read(sql, (namespace, workflow))
-        return _plan(rows[0]) if rows else None
+        return _plan(Row(*rows[0])) if rows else None
 
     def read_all(self) -> tuple[RoutePlan, ...]:
         """Every plan, in name order. A plan that cannot be decoded makes the whole read Unavailable.
 
-        One that did not change since the last read is the same object: of thousands, a few move.
+        One that did not change since the last read is the same object.
         """
-        rows = self._read("SELECT body, lease_until FROM plans ORDER BY namespace, workflow")
+        rows = self._rows()
         known, self._decoded = self._decoded, {}
-        for body, lease in rows:
-            plan = known.get(body)
-            if plan is None or _lease_text(plan.lease_until) != lease:
-                plan = _plan((body, lease))
-            self._decoded[body] = plan
-        return tuple(self._decoded.values())
+        for key in sorted(rows):
+            held, row = known.get(key), rows[key]
+            self._decoded[key] = held if held is not None and held[0] == row else (row, _plan(row))
+        return tuple(plan for _, plan in self._decoded.values())
 
     def acknowledge(
         self,
@@ -131,17 +149,39 @@ class PlanTable:
         changes: list[tuple[str, tuple[Any, ...]]] = [
             ("INSERT OR REPLACE INTO workers (worker, seen_at) VALUES (?, ?)", (worker, at.isoformat())),
             ("INSERT OR REPLACE INTO taken (worker, generation) VALUES (?, ?)", (worker, generation)),
-            ("DELETE FROM acks WHERE worker = ?", (worker,)),
             ("DELETE FROM broken WHERE worker = ?", (worker,)),
         ]
-        sql = "INSERT INTO acks (worker, namespace, workflow, version) VALUES (?, ?, ?, ?)"
-        changes += [(sql, (worker, key[0], key[1], version)) for key, version in versions.items()]
+        changes += self._acknowledged(worker, versions)
         sql = "INSERT INTO broken (worker, namespace, workflow, version, reason) VALUES (?, ?, ?, ?, ?)"
         changes += [(sql, (worker, one.key[0], one.key[1], one.version, one.reason[:2000])) for one in broken]
+        self._told.pop(worker, None)  # unknown, should the write fail
         self._write(changes)
+        self._told[worker] = dict(versions)
+
+    def _acknowledged(
+        self, worker: str, versions: Mapping[WorkflowKey, int]
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """What differs from what this worker said last, as long as nobody took any of that away."""
+        told: Mapping[WorkflowKey, int] = self._told.get(worker, {})
+        if not told or not self._stands(worker):
+            told = {}
+            yield "DELETE FROM acks WHERE worker = ?", (worker,)
+        for key in told.keys() - versions.keys():
+            yield "DELETE FROM acks WHERE worker = ? AND namespace = ? AND workflow = ?", (worker, *key)
+        for key, version in versions.items():
+            if told.get(key) != version:
+                sql = "INSERT OR REPLACE INTO acks (worker, namespace, workflow, version) VALUES (?, ?, ?, ?)"
+                yield sql, (worker, *key, version)
+
+    def _stands(self, worker: str) -> bool:
+        """Whether all that this worker acknowledged is still there: a deleted workflow takes its part along."""
+        count = self._read("SELECT COUNT(*) FROM acks WHERE worker = ?", (worker,))[0][0]
+        return bool(count == len(self._told.get(worker, ())))
 
     def still_alive(self, worker: str, at: datetime, generation: int) -> bool:
-        """The worker lives at `at`, and what it acknowledged holds for `generation` too. False: nothing is known of it."""
+        """The worker lives at `at`, and what it acknowledged holds for `generation` too. False: it must be said anew."""
+        if not self._stands(worker):
+            return False
         changes = [
             ("UPDATE workers SET seen_at = ? WHERE worker = ?", (at.isoformat(), worker)),
             ("UPDATE taken SET generation = ? WHERE worker = ?", (generation, worker)),
@@ -189,6 +229,29 @@ class PlanTable:
         if connection is not None:
             connection.close()
 
+    def _rows(self) -> dict[WorkflowKey, Row]:
+        """All that is stored."""
+        try:
+            self._refresh(self._open())
+        except sqlite3.Error as error:
+            self._give_up(error)
+        return self._held
+
+    def _refresh(self, connection: sqlite3.Connection) -> None:
+        """Read what changed; who is gone shows in the count, since nothing new is missed."""
+        held, seen = (self._held, self._seen) if self._seen >= 0 else ({}, -1)
+        connection.execute("BEGIN")
+        try:
+            for *key, version, lease, body, changed in connection.execute(_CHANGED, (seen,)):
+                held[WorkflowKey(*key)], seen = Row(version, lease, body), changed
+            if connection.execute("SELECT COUNT(*) FROM plans").fetchone()[0] != len(held):
+                stored = set(connection.execute("SELECT namespace, workflow FROM plans"))
+                for gone in held.keys() - stored:
+                    del held[gone]
+        finally:
+            connection.execute("COMMIT")
+        self._held, self._seen = held, max(seen, 0)
+
     def _read(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         try:
             return self._open().execute(sql, tuple(values)).fetchall()
@@ -205,7 +268,7 @@ class PlanTable:
                 transaction.execute("BEGIN IMMEDIATE")
                 changed = [transaction.execute(sql, values).rowcount > 0 for sql, values in statements]
                 if moves and changed[0]:
-                    transaction.execute(_MOVE)
+                    transaction.execute(MOVE)
                 return changed[0]
         except sqlite3.Error as error:
             self._give_up(error)
@@ -224,6 +287,7 @@ class PlanTable:
                 connection.close()
                 raise
             self._connection, self._opened = connection, _identity(self._path)
+            self._seen, self._told = -1, {}
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -233,8 +297,9 @@ class PlanTable:
                 raise sqlite3.OperationalError("there are no plans yet")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("PRAGMA user_version").fetchone()[0] < _VERSION:
-                for statement in _SCHEMA.split(";"):
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            if found < _VERSION:
+                for statement in (*_ADDED.get(found, ()), *_SCHEMA.split(";")):
                     connection.execute(statement)
                 self._fill(connection)
             connection.execute("COMMIT")
@@ -271,7 +336,7 @@ def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePla
     values["candidate"] = RevisionBody(**candidate) if candidate is not None else None
     values["stage"] = Stage(values["stage"]) if values["stage"] is not None else None
     values["mode"] = TrafficMode(values["mode"])
-    for name in ("share", "control", "ablation"):
+    for name in ("share", "control", "ablation", "versions"):
         values[name] = Share(**values[name]) if name in values else Share(0, 1)
     values["mirror_budget"] = MirrorBudget(**values["mirror_budget"])
     return RoutePlan(**values, lease_until=datetime.fromisoformat(lease_until) if lease_until else None)
@@ -290,8 +355,8 @@ def _lease_text(at: datetime | None) -> str | None:
     return at.isoformat() if at is not None else None
 
 
-def _plan(row: tuple[bytes, str | None]) -> RoutePlan:
+def _plan(row: Row) -> RoutePlan:
     try:
-        return plan_from_json(orjson.loads(row[0]), row[1])
+        return plan_from_json(orjson.loads(row.body), row.lease_until)
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"a plan cannot be decoded: {error!r}") from error
