@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import evidence_table, gateway, ingest, stack
+from benchmarks import evidence_speed_table, evidence_table, gateway, ingest, stack
 from sluicegate.contracts.adapters import system
 
 HERE = Path(__file__).parent
@@ -115,6 +115,10 @@ SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "evidence": (
         "Decisions beside other judges (`make bench-evidence`)",
         lambda found: evidence_table.show(found, table),
+    ),
+    "evidence_speed": (
+        "What evidence costs (`make bench-evidence`, or with `--speed` alone)",
+        lambda found: evidence_speed_table.show(found, table),
     ),
 }
 

@@ -18,6 +18,7 @@ class Answer:
     stable: list[float] = field(default_factory=list)
     worse: list[str] = field(default_factory=list)
     boundary: float | None = None
+    similar: list[float] = field(default_factory=list)
 
     def harm_and_safe(self, question: Question) -> tuple[float, float]:
         if not self.differences:
@@ -40,6 +41,9 @@ def bad_of(question: Question, facts: ArmFacts, boundary: float | None) -> float
         value = math.nan if facts.reward is None else 1 - facts.reward
     elif question.signal == Signal.DISAGREEMENT:
         value = math.nan if facts.disagrees is None else facts.disagrees
+        if boundary is not None and facts.texts:
+            low = [x for x in facts.texts if x is not None and x < boundary]
+            value = min(1.0, value + len(low) / len(facts.texts))
     elif question.signal == Signal.CONTRACT_VIOLATIONS:
         value = facts.violated
     elif question.signal == Signal.FALLBACK_RATE_MAX:
@@ -105,6 +109,11 @@ def paired(result: Answer, question: Question, observations: list[Observation]) 
         result.candidate.append(a)
         result.stable.append(b)
         compare(result, a, b, observation.runs[0])
+        if floor and other is not None and result.boundary is None:
+            result.similar += [x for x in other.texts if x is not None]
+            if len(result.similar) >= 39:
+                rank = math.floor((len(result.similar) + 1) / 20)  # of 39 the second lowest
+                result.boundary = min(0.8, float(np.sort(result.similar)[rank - 1]))
 
 
 def split(result: Answer, question: Question, observations: list[Observation]) -> None:
@@ -121,6 +130,7 @@ def split(result: Answer, question: Question, observations: list[Observation]) -
         if observation.candidate is not None:
             result.candidate.append(value)
             candidates = [*candidates, (value, observation.runs[0])][-64:]
+            candidates = [(bad, "") for bad, _ in candidates[:-32]] + candidates[-32:]
         else:
             result.stable.append(value)
             stables = [*stables, value][-64:]
@@ -135,5 +145,5 @@ def split(result: Answer, question: Question, observations: list[Observation]) -
 
 def compare(result: Answer, a: float, b: float, run: str) -> None:
     result.differences.append(a - b)
-    if a - b > 1e-12:
+    if a - b > 1e-12 and run:
         result.worse.append(run)

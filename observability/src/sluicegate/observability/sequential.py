@@ -7,6 +7,7 @@ looked at after every unit, by anybody, for ever.
 
 import math
 from collections.abc import Mapping
+from operator import add
 from typing import Any, Final
 
 FRACTIONS: Final = (1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 9 / 10)
@@ -56,7 +57,7 @@ class MeanTest:
         gains = self._cache.get(x)
         if gains is None:
             gains = self._gains(x)
-        self._logs = [log + gain for log, gain in zip(self._logs, gains, strict=True)]
+        self._logs = list(map(add, self._logs, gains))
         self.n += 1
 
     def _gains(self, x: float) -> tuple[float, ...]:

@@ -17,6 +17,9 @@ BOUNDARY_LATENCIES: Final = 59
 
 MOST_STABLE_PER_CANDIDATE: Final = 20
 WAITING: Final = 64
+WAITING_RUNS: Final = 32
+"""Of the candidate's waiting units, the newest keep the run that would show a finding: they are compared first."""
+
 WITNESSES: Final = 5
 _LEAST_THRESHOLD: Final = 1e-3
 
@@ -58,6 +61,8 @@ class Track:
     """State of one question; see observability/README.md for the rules."""
 
     __slots__ = (
+        "_freezes",
+        "_of_copies",
         "boundary",
         "calibration",
         "candidate",
@@ -80,6 +85,8 @@ class Track:
         self.question = question
         self.design = design_of(question, stage)
         self.harm, self.safe = _tests(question, self.design)
+        self._of_copies = question.against_control or question.signal is Signal.DISAGREEMENT
+        self._freezes = question.signal is Signal.P95_LATENCY and self.design is not Design.ONE_SAMPLE
         self.missing = 0
         self.candidate, self.stable = Mean(), Mean()
         self.boundary = question.boundary_ms
@@ -90,30 +97,26 @@ class Track:
 
     def add(self, observation: Observation) -> None:
         """Fold one unit."""
-        if self._calibrates(observation):
-            return
-        _FOLDS[self.design](self, observation)
+        if self._freezes and self.boundary is None:
+            self._calibrate(observation)
+        else:
+            _FOLDS[self.design](self, observation)
 
-    def _calibrates(self, observation: Observation) -> bool:
-        """Whether the unit is spent on the latency boundary: its values are never evidence as well."""
-        open_boundary = self.question.signal is Signal.P95_LATENCY and self.boundary is None
-        if not open_boundary or self.design is Design.ONE_SAMPLE:
-            return False
+    def _calibrate(self, observation: Observation) -> None:
+        """The unit is spent on the latency boundary: its values are never evidence as well."""
         self.calibration.extend(valid_latencies(observation.stable))
         if len(self.calibration) >= BOUNDARY_LATENCIES:
             ordered = sorted(self.calibration)
             p95 = ordered[rank_of(0.95, len(ordered)) - 1]
             self.boundary = p95 + max(self.question.latency_slack * p95, self.question.latency_floor_ms)
             self.calibration = []
-        return True
 
     def _value(self, facts: ArmFacts) -> float | None:
         return badness(self.question, facts, self.boundary)
 
     def _fold_paired(self, observation: Observation) -> None:
-        floor = self.question.against_control or self.question.signal is Signal.DISAGREEMENT
-        other = observation.control if floor else observation.stable
-        if observation.candidate is None or (floor and other is None):
+        other = observation.control if self._of_copies else observation.stable
+        if observation.candidate is None or (self._of_copies and other is None):
             return  # nothing was mirrored here, or this pair has no second copy of stable
         bad = self._value(observation.candidate)
         reference = None if other is None else self._value(other)
@@ -122,7 +125,9 @@ class Track:
             return
         self.candidate.add(bad)
         self.stable.add(reference)
-        self._compare(bad, reference, self._witness(observation))
+        self._compare(bad, reference)
+        if bad > reference:
+            self.witnesses.append(self._witness(observation))
 
     def _fold_split(self, observation: Observation) -> None:
         if observation.candidate is not None:
@@ -131,7 +136,7 @@ class Track:
                 self.missing += 1
             else:
                 self.candidate.add(bad)
-                self.waiting_candidate.append((bad, self._witness(observation)))
+                self._wait(bad, self._witness(observation) if bad > 0.0 else "")
         if observation.stable is not None:
             reference = self._value(observation.stable)
             if reference is None:
@@ -141,6 +146,12 @@ class Track:
                 self.waiting_stable.append(reference)
         self._pair()
 
+    def _wait(self, bad: float, run: str) -> None:
+        self.waiting_candidate.append((bad, run))
+        if len(self.waiting_candidate) > WAITING_RUNS:
+            oldest = -WAITING_RUNS - 1
+            self.waiting_candidate[oldest] = (self.waiting_candidate[oldest][0], "")
+
     def _pair(self) -> None:
         """Newest with newest, so that a change of the world hits both sides; how many, by counts alone."""
         while self.waiting_candidate:
@@ -149,7 +160,9 @@ class Track:
                 return
             reference = sum(self.waiting_stable.pop() for _ in range(wanted)) / wanted
             bad, run = self.waiting_candidate.pop()
-            self._compare(bad, reference, run)
+            self._compare(bad, reference)
+            if bad > reference and run:
+                self.witnesses.append(run)
 
     def _fold_one_sample(self, observation: Observation) -> None:
         if observation.candidate is None:
@@ -174,12 +187,10 @@ class Track:
                 worst, run = bad - (reference or 0.0), one.run
         return run
 
-    def _compare(self, bad: float, reference: float, run: str) -> None:
+    def _compare(self, bad: float, reference: float) -> None:
         difference = bad - reference
         self.harm.add(difference)
         self.safe.add(-difference)
-        if difference > 0.0 and run:
-            self.witnesses.append(run)
 
     def evidence(self, candidate_p95: float | None, stable_p95: float | None) -> SignalEvidence:
         """What a gate needs; the p95 are shown with the latency question only."""
@@ -213,8 +224,8 @@ class Track:
             "stable": [self.stable.total, self.stable.n],
             "boundary": self.boundary,
             "calibration": self.calibration,
-            "waitingCandidate": [list(entry) for entry in self.waiting_candidate],
-            "waitingStable": list(self.waiting_stable),
+            "waitingCandidate": [[bad, run] if run else _short(bad) for bad, run in self.waiting_candidate],
+            "waitingStable": [_short(bad) for bad in self.waiting_stable],
             "witnesses": list(self.witnesses),
         }
 
@@ -228,8 +239,8 @@ class Track:
         track.candidate, track.stable = Mean(*data["candidate"]), Mean(*data["stable"])
         track.boundary = data["boundary"]
         track.calibration = list(data["calibration"])
-        track.waiting_candidate.extend((float(bad), str(run)) for bad, run in data["waitingCandidate"])
-        track.waiting_stable.extend(data["waitingStable"])
+        track.waiting_candidate.extend(map(_waiting, data["waitingCandidate"]))
+        track.waiting_stable.extend(map(float, data["waitingStable"]))
         track.witnesses.extend(data["witnesses"])
         return track
 
@@ -239,6 +250,17 @@ _FOLDS: Final = {
     Design.SPLIT: Track._fold_split,  # noqa: SLF001 - own class
     Design.ONE_SAMPLE: Track._fold_one_sample,  # noqa: SLF001 - own class
 }
+
+
+def _short(bad: float) -> float | int:
+    """All or nothing, as most are, in one byte instead of three."""
+    return int(bad) if bad in {0.0, 1.0} else bad
+
+
+def _waiting(entry: Any) -> tuple[float, str]:
+    """A badness alone, or with its run."""
+    bad, run = entry if isinstance(entry, list) else (entry, "")
+    return float(bad), str(run)
 
 
 def _tests(question: Question, design: Design) -> tuple[MeanTest, MeanTest]:
