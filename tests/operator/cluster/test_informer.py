@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +41,7 @@ class Sink:
     heard: Heard
     kind: str
 
-    def listed(self, items: tuple[dict[str, Any], ...], version: str, namespace: str | None) -> None:
+    def listed(self, items: Iterable[dict[str, Any]], version: str, namespace: str | None) -> None:
         old = [name for name in self.heard.items if name.startswith(f"{self.kind} {namespace or ''}")]
         for name in old:
             del self.heard.items[name]
@@ -193,6 +193,30 @@ async def test_what_vanished_while_the_stream_was_away_is_noticed(installed: Con
             proxy.plan(Rule(faults.error_event(410, "Expired"), verb="watch", when=faults.nth(1)))
             await until("the list without it", lambda: f"AgentWorkflow {namespace}/goes" not in heard.items)
             assert f"AgentWorkflow {namespace}/stays" in heard.items
+
+
+async def test_a_long_list_comes_in_chunks_and_starts_anew_when_it_grew_too_old(
+    installed: ControlPlane,
+) -> None:
+    plane, namespace = installed, fresh(installed, "chunked")
+    plane.apply(*(samples.workflow(f"w{number}", namespace=namespace) for number in range(5)))
+    heard, asked = (
+        Heard(),
+        Rule(faults.gone(), verb="list", resource="agentworkflows.sluicegate.io", when=faults.nth(2)),
+    )
+    with FaultProxy(plane) as proxy:
+        proxy.plan(asked)
+        informer = Informer(
+            access=access_of(KubeConfig(kubeconfig=watcher(plane, proxy))),
+            sources=(Source(api=own("AgentWorkflow"), sink=heard.of("AgentWorkflow")),),
+            monotonic=time.monotonic,
+            namespaces=(namespace,),
+            chunk=2,
+        )
+        async with following(informer) as task:
+            assert heard.within(namespace) == {f"AgentWorkflow {namespace}/w{number}" for number in range(5)}
+            assert asked.seen == 2 + 3, "two of the list that ended, three of the whole one"
+            assert not task.done()
 
 
 async def test_a_stream_that_fails_for_good_ends_the_informer(installed: ControlPlane) -> None:

@@ -10,7 +10,7 @@ with call_soon_threadsafe, in order. When kopf ends, `run` raises: a restart is 
 import asyncio
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
@@ -30,6 +30,7 @@ from sluicegate.operator.ports import Json
 SILENCE_SECONDS: Final = 300.0
 """A kind without a list or a new stream for so long is blind: streams end after STREAM_SECONDS."""
 STREAM_SECONDS: Final = 240
+CHUNK: Final = 250
 _PREFIX: Final = "kopf.sluicegate.io"
 log = structlog.get_logger(__name__)
 
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 class Sink(Protocol):
     """Where the objects of a kind go. Called in the loop that runs `Informer.run`."""
 
-    def listed(self, items: tuple[Json, ...], version: str, namespace: str | None) -> None:
+    def listed(self, items: Iterable[Json], version: str, namespace: str | None) -> None:
         """All there are, as of `version`, in `namespace` (None: everywhere)."""
         ...
 
@@ -61,12 +62,13 @@ class Source:
 
 @dataclass(slots=True, kw_only=True)
 class Informer:
-    """namespaces: none for all of them. Belongs to the event loop that runs `run`."""
+    """namespaces: none for all of them. chunk: objects asked for at once when listing. Belongs to the event loop that runs `run`."""
 
     access: Access
     sources: tuple[Source, ...]
     monotonic: Callable[[], float]
     namespaces: tuple[str, ...] = ()
+    chunk: int = CHUNK
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once everything that exists was handed over."""
     _heard: dict[Place, float] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Informer:
         try:
             await kopf.operator(
                 registry=registry,
-                settings=settings_of(self.sources, clusterwide=not self.namespaces),
+                settings=self._settings(),
                 standalone=True,
                 clusterwide=not self.namespaces,
                 namespaces=self.namespaces,
@@ -140,6 +142,11 @@ class Informer:
             )
         finally:
             self._stop.set()  # a thread of kopf's waits for it
+
+    def _settings(self) -> kopf.OperatorSettings:
+        settings = settings_of(self.sources, clusterwide=not self.namespaces)
+        settings.watching.chunk_size = self.chunk
+        return settings
 
     def _answered(self, place: Place) -> None:
         for source in self.sources:

@@ -7,21 +7,24 @@ lives; all of it passes through here. Public means only: `kopf.AiohttpSession`, 
 import asyncio
 import ssl
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import aiohttp
 import orjson
+import zstandard
 from yarl import URL
 
 from sluicegate.operator.cluster.kube_access import Access
 from sluicegate.operator.cluster.ports import Api, Page
+from sluicegate.operator.ports import Json
 
 NOT_SERVED_SECONDS: Final = 2.0
 _OK: Final = 200
 _NOT_SERVED: Final = 404
+_EXPIRED: Final = 410
 
 
 class Place(NamedTuple):
@@ -31,13 +34,40 @@ class Place(NamedTuple):
     namespace: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The items of a list, each chunk unpacked when its turn comes: thousands of objects at once would stay as holes."""
+
+    api: Api
+    packed: tuple[bytes, ...]
+
+    def __iter__(self) -> Iterator[Json]:
+        unpack = zstandard.ZstdDecompressor()
+        for chunk in self.packed:
+            for item in orjson.loads(unpack.decompress(chunk))["items"] or ():
+                item.setdefault("kind", self.api.kind)  # items of a list come without it
+                item.setdefault("apiVersion", self.api.api_version)
+                yield item
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ear:
-    """Called in kopf's thread. answered: a list or a stream began; listed: a list is complete."""
+    """Called in kopf's thread. answered: a list or a stream began; listed: a list is complete, whatever chunks it came in."""
 
     apis: Mapping[str, Api]  # by plural
     answered: Callable[[Place], None]
     listed: Callable[[Place, Page], None]
+    _parts: dict[Place, list[bytes]] = field(default_factory=dict)
+
+    def chunk(self, place: Place, url: URL, body: bytes, content: dict[str, Any]) -> None:
+        """A part of a list. A list that starts anew has no `continue` in its address."""
+        parts = self._parts.setdefault(place, []) if "continue" in url.query else []
+        self._parts[place] = parts
+        parts.append(zstandard.ZstdCompressor(level=1).compress(body))
+        if not content["metadata"].get("continue"):
+            del self._parts[place]
+            items = Chunks(self.apis[place.plural], tuple(parts))
+            self.listed(place, Page(items=items, version=content["metadata"]["resourceVersion"]))
 
     def place(self, url: URL) -> Place | None:
         """Which of our kinds a request is about."""
@@ -68,6 +98,9 @@ def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
                 break
             response.release()
             await asyncio.sleep(NOT_SERVED_SECONDS)
+        if response.status == _EXPIRED and "continue" in request.url.query:
+            response.release()
+            raise aiohttp.ClientPayloadError("the list grew too old between two chunks")  # kopf lists anew
         if response.status == 401:
             access.token.expire()
         if place is not None and response.status == _OK:
@@ -78,10 +111,11 @@ def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
         """Takes lists out: we have them whole, and kopf need not walk through them object by object."""
 
         async def json(self, **_: Any) -> Any:
-            content = orjson.loads(await self.read() or b"null")
+            body = await self.read()
+            content = orjson.loads(body or b"null")
             place = ear.place(self.url) if self.status == _OK else None
             if place is not None and isinstance(content, dict) and "items" in content:
-                ear.listed(place, _page(ear.apis[place.plural], content))
+                ear.chunk(place, self.url, body, content)
                 return {**content, "items": []}
             return content
 
@@ -94,14 +128,6 @@ def session_of(access: Access, ear: Ear) -> aiohttp.ClientSession:
         response_class=Listening,
         trust_env=False,
     )
-
-
-def _page(api: Api, content: dict[str, Any]) -> Page:
-    """Items of a list come without their kind."""
-    for item in content["items"] or ():
-        item.setdefault("kind", api.kind)
-        item.setdefault("apiVersion", api.api_version)
-    return Page(items=tuple(content["items"] or ()), version=content["metadata"]["resourceVersion"])
 
 
 def _tls(access: Access) -> ssl.SSLContext:

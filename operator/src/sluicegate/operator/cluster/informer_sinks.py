@@ -1,6 +1,6 @@
 """Where the informer's objects go: our kinds into the cache, other kinds to whoever wants to be told of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import structlog
@@ -32,11 +32,14 @@ class CacheSink:
     cache: Cache
     epochs: Highest
 
-    def listed(self, items: tuple[Json, ...], version: str, namespace: str | None) -> None:
+    def listed(self, items: Iterable[Json], version: str, namespace: str | None) -> None:
         """All there are."""
+        self.cache.sync(self.kind, self._noted(items), version, namespace)
+
+    def _noted(self, items: Iterable[Json]) -> Iterator[Json]:
         for item in items:
             self.epochs.seen(item)
-        self.cache.sync(self.kind, items, version, namespace)
+            yield item
 
     def seen(self, item: Json, *, deleted: bool) -> None:
         """One that changed, or is gone."""
@@ -57,7 +60,7 @@ class TellingSink:
     tell: Told
     _known: dict[tuple[str, str], Json] = field(default_factory=dict)
 
-    def listed(self, items: tuple[Json, ...], version: str, namespace: str | None) -> None:
+    def listed(self, items: Iterable[Json], version: str, namespace: str | None) -> None:
         """All there are. What was seen after the list was made stays."""
         uids = {item["metadata"]["uid"] for item in items}
         for known in list(self._known.values()):

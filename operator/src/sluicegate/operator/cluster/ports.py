@@ -9,7 +9,7 @@ Reads and applies are tried again inside (429 with Retry-After, 5xx, no connecti
 a delete that may have happened is tried again too, and its own echo (AlreadyExists, NotFound) is told as such.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -93,9 +93,9 @@ def own(kind: str) -> Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A list as of `version` (a resourceVersion)."""
+    """A list as of `version` (a resourceVersion). items: can be walked through more than once."""
 
-    items: tuple[Json, ...]
+    items: Iterable[Json]
     version: str
 
 
