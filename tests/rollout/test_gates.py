@@ -43,6 +43,7 @@ MISSING: dict[str, Change] = {
     "most values are missing": lambda e, s: with_signal(e, s, missing=501),
     "most mirrors were dropped": lambda e, s: replace(e, dropped=501),
     "the last unit is old": lambda e, s: replace(e, last_at=NOW - timedelta(hours=2)),
+    "the last unit is dated ahead": lambda e, s: replace(e, last_at=NOW + timedelta(seconds=61)),
     "no unit has a time": lambda e, s: replace(e, last_at=None),
     "too few for the margin": lambda e, s: with_signal(e, s, safe_log_e=1.0),
 }

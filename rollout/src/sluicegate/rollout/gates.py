@@ -15,7 +15,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.rollout import phrases, shares, verdicts
-from sluicegate.rollout.judging import Ruling, View, at_deadline, stale_after
+from sluicegate.rollout.judging import Ruling, View, at_deadline, stale
 from sluicegate.rollout.planning import BOUNDARY
 
 UNSEEN_RUNS: Final = 3
@@ -28,7 +28,8 @@ REASONS: Final = {
     "NeedsMore": "Neither is shown yet; the message estimates how many more units it takes.",
     "NoData": "Nothing comparable was observed, or more than half of the units lack the value.",
     "InsufficientSamples": f"The deadline came before a decision; or, of a p95, fewer than {BOUNDARY} units.",
-    "StaleData": "The last unit is older than 10 minutes, or than ten times the usual gap, and the outcome window.",
+    "StaleData": "The last unit is older than 10 minutes, or than ten times the usual gap, and the outcome window; or it is "
+    "dated more than a minute ahead, so that a clock is wrong.",
     "NonFinite": "The evidence holds a number that is none.",
     "TooManyDropped": "More than half of the mirrors were dropped for want of budget.",
     **shares.REASONS,
@@ -215,16 +216,7 @@ def _dropped(case: Case) -> Ruling | None:
 
 
 def _stale(case: Case) -> Ruling | None:
-    last, limit = case.evidence.last_at, stale_after(case.view.spec, case.evidence)
-    age = math.inf if last is None else (case.view.now - last).total_seconds()
-    if age <= limit:
-        return None
-    said = "at no known time" if last is None else f"{phrases.duration(age)} ago"
-    return Ruling(
-        Verdict.WAIT,
-        "StaleData",
-        f"the last unit was observed {said}, more than {phrases.duration(limit)}",
-    )
+    return stale(case.view, case.evidence)
 
 
 def _safe(case: Case) -> Ruling | None:

@@ -8,10 +8,14 @@ from typing import Final
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import Verdict
+from sluicegate.rollout import phrases
 
 STALE_SECONDS: Final = 600.0
 STALE_GAPS: Final = 10.0
 """Evidence is stale after 10 minutes, or ten times the mean gap between units when that is longer."""
+
+CLOCK_SECONDS: Final = 60.0
+"""By so much the clocks of gateways and of the judge may differ. A unit dated further ahead hides how old the evidence is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,21 @@ def stale_after(spec: RolloutSpec, evidence: StageEvidence) -> float:
     rate = evidence.units_per_hour
     gap = 3600.0 / rate if rate is not None and math.isfinite(rate) and rate > 0.0 else 0.0
     return max(STALE_SECONDS, STALE_GAPS * gap) + spec.outcome_window_seconds
+
+
+def stale(view: View, evidence: StageEvidence) -> Ruling | None:
+    """The last unit is too old, or a clock is wrong."""
+    last, limit = evidence.last_at, stale_after(view.spec, evidence)
+    age = math.inf if last is None else (view.now - last).total_seconds()
+    if -CLOCK_SECONDS <= age <= limit:
+        return None
+    if last is None:
+        said = "was observed at no known time"
+    elif age < 0.0:
+        said = f"is dated {phrases.duration(-age)} from now: a clock was set back, or another is ahead"
+    else:
+        said = f"was observed {phrases.duration(age)} ago, more than {phrases.duration(limit)}"
+    return Ruling(Verdict.WAIT, "StaleData", f"the last unit {said}")
 
 
 def at_deadline(view: View, ruling: Ruling) -> Ruling:
