@@ -48,6 +48,7 @@ class Lineage:
         self.documents: list[Json] = []
         self.reviewable: list[Json] = []
         self.ablated_units: list[Json] = []
+        self.closed_units: list[Json] = []
         self.asked: list[tuple[dict[str, str], int]] = []
 
     async def runs(self, filters: dict[str, str], limit: int) -> list[Json]:
@@ -64,6 +65,10 @@ class Lineage:
     async def ablated(self, filters: dict[str, str]) -> list[Json]:
         self.asked.append((filters, 0))
         return self.ablated_units
+
+    async def units(self, filters: dict[str, str], after: int, limit: int) -> list[Json]:
+        self.asked.append((filters, limit))
+        return [one for one in self.closed_units if one["sequence"] > after][:limit]
 
     async def counts(self) -> Json:
         return {}

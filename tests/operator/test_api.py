@@ -64,6 +64,9 @@ class Nothing:
     async def ablated(self, filters: dict[str, str]) -> list[Json]:
         return [filters]
 
+    async def units(self, filters: dict[str, str], after: int, limit: int) -> list[Json]:
+        return [{**filters, "after": after, "limit": limit}]
+
     async def counts(self) -> Json:
         return {"runs": 3}
 
@@ -322,6 +325,8 @@ async def test_reads_pass_their_filters_on(served: Served) -> None:
     ]
     ablated = await served.call("GET", "/lineage/ablated?rollout=u&stage=Canary")
     assert ablated.body["items"] == [{"rollout": "u", "stage": "Canary", "attempt": "1"}]
+    units = await served.call("GET", "/lineage/units?rollout=u&after=7")
+    assert units.body["items"] == [{"rollout": "u", "attempt": "1", "after": 7, "limit": 1000}]
     assert (await served.call("GET", "/lineage/counts")).body == {"runs": 3}
     events = await served.call("GET", "/events?workflow=echo")
     assert events.body["items"] == [{"reason": "Asked", "workflow": "echo", "limit": 200}]

@@ -4,6 +4,7 @@ Trials 0 and 3 both succeed in 21 of 50 tasks: the same agent. The best of four 
 Abort alpha is 0.01.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,35 @@ def test_the_command_says_the_same(
     assert code == exits.ENDED_OTHERWISE
     assert report.message in said
     assert f"Aborted in Canary after {report.units} units" in said
+
+
+def test_half_the_margin_costs_units_and_hides_nothing(
+    tau_bench_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rewards of the same agent: the units grow at least as 1 / margin; harm does not depend on the margin."""
+    words = ["--margin", "reward=0.15,0.3", "--repeat", "4", "--runs", "3000", "-o", "json"]
+    assert main.run(["backtest", str(tau_bench_file), "--candidate", "trial-3", *words]) == exits.OK
+    used: dict[str, list[int]] = {}
+    for one in json.loads(capsys.readouterr().out)["items"]:
+        units = [
+            gate["decidedAfter"] for gate in one["stages"][0]["gates"] if gate["finding"]["gate"] == "reward"
+        ]
+        used.setdefault(one["margin"], []).extend(units)
+    assert sum(used["reward=0.15"]) > 1.3 * sum(used["reward=0.3"])
+    worse = ["backtest", str(tau_bench_file), "--stable", "best", "--candidate", "worst"]
+    assert main.run([*worse, *words]) == exits.ENDED_OTHERWISE
+    ended: dict[int, set[tuple[str, int]]] = {}
+    for one in json.loads(capsys.readouterr().out)["items"]:
+        ended.setdefault(one["seed"], set()).add((one["outcome"], one["stages"][0]["units"]))
+    assert all(len(found) == 1 for found in ended.values()), ended
+
+
+def test_relabelled_agents_are_hardly_ever_aborted_though_one_is_far_worse(
+    tau_bench_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The strategy promises 1 %; of 15 rollouts two aborts would have a chance of 1 % (binomial)."""
+    words = ["--stable", "best", "--candidate", "worst", "--relabel", "--repeat", "15", "--runs", "200"]
+    main.run(["backtest", str(tau_bench_file), *words, "-o", "json"])
+    outcomes = [one["outcome"] for one in json.loads(capsys.readouterr().out)["items"]]
+    assert len(outcomes) == 15
+    assert outcomes.count("Aborted") <= 1

@@ -94,13 +94,14 @@ REQUESTS: dict[str, tuple[str, str, bytes]] = {
     "prefix": ("GET", "/v1/runs/0190b0a0-0000-7000-8000-00000000000", b""),
     "fallbacks": ("GET", "/v1/fallbacks?namespace=shop", b""),
     "ablated": ("GET", "/v1/ablated?namespace=shop&rollout=rollout-1", b""),
+    "units": ("GET", "/v1/units?namespace=shop&rollout=rollout-1&stage=Shadow&after=0", b""),
     "counts": ("GET", "/v1/counts", b""),
 }
 ALLOWED: dict[str, set[str]] = {
     "gateway": {"write", "size"},
     "operator": {"evidence", "sample"},
     "nobody": set(),
-    "shop": {"runs of shop", "run", "fallbacks", "ablated"},
+    "shop": {"runs of shop", "run", "fallbacks", "ablated", "units"},
     "default": {"runs of default"},
     "everybody": set(REQUESTS) - {"write", "size", "evidence", "sample"},
 }

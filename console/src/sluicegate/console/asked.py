@@ -1,10 +1,10 @@
-"""What-if options of `plan` and `backtest`: NAME=VALUE words as changes of a strategy, every problem at once."""
+"""Options that `plan` and `backtest` share: NAME=VALUE words as changes of a strategy, every problem at once."""
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.stages import Stage
@@ -26,6 +26,35 @@ Margins = Annotated[
     ),
 ]
 
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--margin",
+        metavar="GATE=RATE[,RATE]",
+        help="What if the margin of a gate were this one, or each of these (also STAGE/GATE=...); repeatable.",
+        show_default=False,
+    ),
+]
+
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Draw the gates' e-values over units: FILE.svg, FILE.png (need sluicegate[plots]), or - for the terminal.",
+        show_default=False,
+    ),
+]
+
+
+def sweep(words: Iterable[str]) -> list[list[str]]:
+    """Every combination of `GATE=A,B` words, as lists of `GATE=RATE`."""
+    each = [
+        [f"{name}={value}" for value in text.split(",")]
+        for name, _, text in (word.partition("=") for word in words)
+    ]
+    return [list(chosen) for chosen in product(*each)]
+
 
 def changes(
     margins: Iterable[str] | None = None,
@@ -38,7 +67,9 @@ def changes(
 
     problems: list[Problem] = []
     named_margins = _read("--margin", margins, rate, "GATE=RATE, such as success=0.03", problems)
-    named_shares = _read("--share", shares, fraction, "STAGE=SHARE, such as Canary=1/50 or Canary=2%", problems)
+    named_shares = _read(
+        "--share", shares, fraction, "STAGE=SHARE, such as Canary=1/50 or Canary=2%", problems
+    )
     stages = {}
     for name, share in named_shares.items():
         stage = next((one for one in Stage if one.value.lower() == name.lower()), None)
@@ -73,6 +104,8 @@ def _read(
 
 def rate(text: str) -> str:
     """A margin as resources write it. Raises ValueError unless above 0 and below 1."""
+    from pydantic import TypeAdapter
+
     from sluicegate.contracts.resources.base import Rate
 
     found: str = TypeAdapter(Rate).validate_python(text)
@@ -84,6 +117,8 @@ def rate(text: str) -> str:
 def fraction(text: str) -> "Fraction":
     """`1/50`, `2%` or `0.02`. Raises ValueError unless above 0 and at most 1."""
     from fractions import Fraction as Exact
+
+    from pydantic import ValidationError
 
     from sluicegate.contracts.resources.base import Fraction
 

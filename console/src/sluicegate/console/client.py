@@ -191,7 +191,11 @@ class Client(ABC):
 
     @abstractmethod
     def ablated(self, query: Mapping[str, Any]) -> list[Object]:
-        """Ablated units of a rollout's stage and attempt by coalition; one item, or none."""
+        """Units of a rollout's stage and attempt by coalition; an item per arm and game."""
+
+    @abstractmethod
+    def units(self, query: Mapping[str, Any]) -> list[Object]:
+        """Closed units of a rollout's stage and attempt above the sequence `after`, at most `limit`."""
 
     @abstractmethod
     def gateway_url(self) -> str:

@@ -134,6 +134,10 @@ class LocalClient(Client):
         """Ablated units by coalition."""
         return items_of(self.request("GET", "/lineage/ablated", query=query))
 
+    def units(self, query: Mapping[str, Any]) -> list[Object]:
+        """Closed units, in the order of the store."""
+        return items_of(self.request("GET", "/lineage/units", query=query))
+
     def gateway_url(self) -> str:
         """On this machine."""
         up = self.up()

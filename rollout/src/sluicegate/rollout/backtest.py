@@ -1,6 +1,6 @@
 """A rollout over recorded runs of two versions: the same fold, gates and table as a live one, on a virtual clock."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -38,6 +38,11 @@ class GateReport:
     finding: Finding
     decided_after: int | None
 
+    @property
+    def is_fed(self) -> bool:
+        """Whether the records say anything that it looks at. What is not fed never passes."""
+        return self.finding.have > 0 or self.finding.verdict in {Verdict.PASS, Verdict.FAIL}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageReport:
@@ -68,8 +73,16 @@ class BacktestReport:
         return sum(stage.units for stage in self.stages)
 
 
+Watch = Callable[[StageEvidence, tuple[Finding, ...]], None]
+"""Told of every look: the evidence, and what the gates say of it."""
+
+
 def backtest(
-    plan: RolloutSpec | WorkflowSpec, pairs: Iterable[RecordedPair], *, ignore_durations: bool = True
+    plan: RolloutSpec | WorkflowSpec,
+    pairs: Iterable[RecordedPair],
+    *,
+    ignore_durations: bool = True,
+    watch: Watch | None = None,
 ) -> BacktestReport:
     """Run `pairs`, in their order, through the planned stages.
 
@@ -81,7 +94,7 @@ def backtest(
     spec = plan if isinstance(plan, RolloutSpec) else _spec_of(plan)
     source, reports, memory = iter(pairs), [], _Memory()
     for stage in spec.stages:
-        run = _Run(spec, stage, memory, ignore_durations=ignore_durations)
+        run = _Run(spec, stage, memory, ignore_durations=ignore_durations, watch=watch)
         report, cause = run.through(source)
         reports.append(report)
         move = (
@@ -120,9 +133,15 @@ class _Run:
     """One stage."""
 
     def __init__(
-        self, spec: RolloutSpec, stage: PlannedStage, memory: _Memory, *, ignore_durations: bool
+        self,
+        spec: RolloutSpec,
+        stage: PlannedStage,
+        memory: _Memory,
+        *,
+        ignore_durations: bool,
+        watch: Watch | None,
     ) -> None:
-        self._spec, self._stage, self._memory = spec, stage, memory
+        self._spec, self._stage, self._memory, self._watch = spec, stage, memory, watch
         self._ignore_durations = ignore_durations
         asked = planning.questions(spec, stage.name, dict(memory.baseline), memory.boundary_ms)
         self._fold = Fold(EvidenceKey(ROLLOUT, stage.name, 1), asked)
@@ -175,6 +194,8 @@ class _Run:
         for finding in findings:
             if finding.verdict in {Verdict.PASS, Verdict.FAIL}:
                 self._decided.setdefault(finding.gate, evidence.units)
+        if self._watch is not None:
+            self._watch(evidence, findings)
         return findings
 
     def _cause(self, findings: tuple[Finding, ...]) -> Input | None:

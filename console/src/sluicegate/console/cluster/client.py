@@ -116,6 +116,10 @@ class ClusterClient(Client):
         """Ablated units by coalition."""
         return self._lineage.ablated(query)
 
+    def units(self, query: Mapping[str, Any]) -> list[Object]:
+        """Closed units, in the order of the store."""
+        return self._lineage.units(query)
+
     def gateway_url(self) -> str:
         """Refused: a cluster may have many, and none is reached through the API server."""
         hint = "the address to which you send runs"

@@ -61,6 +61,10 @@ class Lineage:
         """Ablated units by coalition."""
         return self._ask("/v1/ablated", query)
 
+    def units(self, query: Mapping[str, Any]) -> list[Object]:
+        """Closed units, in the order of the store."""
+        return self._ask("/v1/units", query)
+
     def _ask(self, path: str, query: Mapping[str, Any]) -> list[Object]:
         header = self._own or self._access.authorization()
         if header is None:

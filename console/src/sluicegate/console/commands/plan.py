@@ -97,13 +97,15 @@ def _say(name: str, now: "LintReport", then: "LintReport | None") -> None:
     for warning in (then or now).warnings:
         output.note(f"warning: {warning}")
     if not now.stages:
-        output.echo(f"{name}: people alone advance its stages, so that no gate is asked")
+        output.echo(f"{name}: its runs are not seen, so that no units can be counted")
         return
     other = then.stages if then else None
     output.echo(stages_table(now.stages, other))
     output.echo("\n" + gates_table(now.stages, other))
     output.echo("\n" + EXPLAINED)
-    unknown = [f"{stage.stage}/{gate.name}" for stage in now.stages for gate in stage.gates if not gate.modelled]
+    unknown = [
+        f"{stage.stage}/{gate.name}" for stage in now.stages for gate in stage.gates if not gate.modelled
+    ]
     if unknown:
         output.echo(f"Not estimated, and not counted in any of these numbers: {', '.join(unknown)}.")
     for title, report in (("", now), ("what if: ", then)):

@@ -1,4 +1,4 @@
-"""`sluicegate rollout status|history|plan|contributions`."""
+"""`sluicegate rollout status|history|plan|contributions|units|plot`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,9 @@ from sluicegate.contracts.stages import Stage
 if TYPE_CHECKING:
     from sluicegate.console.live import Snapshot
 
-app = typer.Typer(no_args_is_help=True, help="Follow a rollout: status, history, plan, contributions.")
+app = typer.Typer(
+    no_args_is_help=True, help="Follow a rollout: status, history, plan, contributions, units, plot."
+)
 PLAIN_WIDTH = 120
 
 
@@ -168,3 +170,57 @@ def contributions(
     if output.structured(contributing.document(found), format):
         return
     output.echo(contributing.page(found))
+
+
+OfStage = Annotated[
+    Stage | None,
+    typer.Option(
+        "--stage",
+        case_sensitive=False,
+        show_default=False,
+        help="Of this stage. Default: the last one entered.",
+    ),
+]
+OfAttempt = Annotated[
+    int | None,
+    typer.Option("--attempt", min=1, show_default=False, help="Of this attempt. Default: the present one."),
+]
+
+
+@app.command()
+@connected
+def units(session: Session, name: Name, stage: OfStage = None, attempt: OfAttempt = None) -> None:
+    """Print the closed units of a stage, a JSON object per line: the evidence itself, for `backtest --format units`."""
+    from sluicegate.console import refolding
+
+    look = refolding.wanted(session.client, session.namespace, name, stage=stage, attempt=attempt)
+    for unit in refolding.fetched(session.client, look):
+        output.echo(refolding.line(unit))
+
+
+@app.command()
+@connected
+def plot(
+    session: Session,
+    name: Name,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE]", help="FILE.svg or FILE.png (need sluicegate[plots]), or - for the terminal."
+        ),
+    ] = "-",
+    stage: OfStage = None,
+    attempt: OfAttempt = None,
+) -> None:
+    """Draw the e-values of a stage's gates over units, with the moment of each decision.
+
+    The stored units are folded again, in their order, and looked at after every one (of more than 2,000: after every
+    second, third, ...), so that a decision may be shown a little before the rollout looked.
+    """
+    from sluicegate.console import refolding
+    from sluicegate.console.plotting import check
+
+    check(file)
+    look = refolding.wanted(session.client, session.namespace, name, stage=stage, attempt=attempt)
+    series = refolding.series(look, list(refolding.fetched(session.client, look)))
+    series.draw(refolding.title(look), file)

@@ -50,7 +50,11 @@ class LineageView(Protocol):
         ...
 
     async def ablated(self, filters: dict[str, str]) -> list[Json]:
-        """Ablated units of a rollout's stage and attempt by coalition; one item, or none."""
+        """Units of a rollout's stage and attempt by coalition; an item per arm and game."""
+        ...
+
+    async def units(self, filters: dict[str, str], after: int, limit: int) -> list[Json]:
+        """Closed units of a rollout's stage and attempt above the sequence `after`, in the order of the store."""
         ...
 
     async def counts(self) -> Json:

@@ -47,17 +47,19 @@ class StoredLineage:
 
     async def ablated(self, filters: dict[str, str]) -> list[Json]:
         """Ablated units of a rollout's stage and attempt, as the last look folded them; one item, or none."""
-        stage = filters.get("stage", Stage.SHADOW)
-        if "rollout" not in filters:
-            raise Refused((Problem(path="rollout", message="is needed: the uid of a rollout"),))
-        if stage not in set(Stage):
-            raise Refused(
-                (Problem(path="stage", message="unknown", value=stage[:40], allowed=", ".join(Stage)),)
-            )
-        key = EvidenceKey(filters["rollout"], Stage(stage), _number("attempt", filters.get("attempt", "1")))
+        key = _key(filters, Stage.SHADOW)
         saved = await asyncio.to_thread(self._store.load, key)
         found = None if saved is None else of_state(orjson.loads(saved))
         return [] if found is None else [asdict(found)]
+
+    async def units(self, filters: dict[str, str], after: int, limit: int) -> list[Json]:
+        """Closed units of a rollout's stage and attempt above the sequence `after`, in the order of the store."""
+        key = _key(filters, Stage.CANARY)
+        return await asyncio.to_thread(self._units, key, after, limit)
+
+    def _units(self, key: EvidenceKey, after: int, limit: int) -> list[Json]:
+        found = (asdict(one) for one in self._store.observations(key, after=after, limit=limit))
+        return [{name: value for name, value in one.items() if name != "key"} for one in found]
 
     async def counts(self) -> Json:
         """Totals."""
@@ -100,6 +102,16 @@ class StoredLineage:
             for step in document.get("steps") or ()
             if step.get("fallback") and not step["fallback"].get("forced") and name in {None, step["name"]}
         ]
+
+
+def _key(filters: dict[str, str], usual: Stage) -> EvidenceKey:
+    """Whose evidence is meant. Raises Refused."""
+    stage = filters.get("stage", usual)
+    if "rollout" not in filters:
+        raise Refused((Problem(path="rollout", message="is needed: the uid of a rollout"),))
+    if stage not in set(Stage):
+        raise Refused((Problem(path="stage", message="unknown", value=stage[:40], allowed=", ".join(Stage)),))
+    return EvidenceKey(filters["rollout"], Stage(stage), _number("attempt", filters.get("attempt", "1")))
 
 
 def since(text: str, now: datetime) -> datetime:

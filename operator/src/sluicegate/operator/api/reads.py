@@ -8,6 +8,7 @@ from sluicegate.operator.api.statuses import status
 
 RUN_FILTERS = ("namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since")
 ABLATED_FILTERS = ("namespace", "rollout", "stage", "attempt")
+UNIT_FILTERS = (*ABLATED_FILTERS, "after")
 FALLBACK_FILTERS = ("namespace", "workflow", "rollout", "component", "stage", "attempt")
 
 
@@ -74,11 +75,21 @@ async def fallbacks(request: web.Request) -> web.Response:
 
 
 async def ablated(request: web.Request) -> web.Response:
-    """Ablated units by coalition."""
+    """Ablated and mixed units by coalition."""
     filters = _filters(request, ABLATED_FILTERS)
     if "attempt" not in filters:
         filters["attempt"] = await _attempt(request, filters.get("rollout", ""))
     return reply({"kind": "AblatedUnitsList", "items": await api_of(request).lineage.ablated(filters)})
+
+
+async def units(request: web.Request) -> web.Response:
+    """Closed units, in the order of the store."""
+    filters = _filters(request, UNIT_FILTERS)
+    if "attempt" not in filters:
+        filters["attempt"] = await _attempt(request, filters.get("rollout", ""))
+    after = number(request, "after", 0, most=2**53)
+    limit = number(request, "limit", 1_000, most=10_000)
+    return reply({"kind": "UnitList", "items": await api_of(request).lineage.units(filters, after, limit)})
 
 
 async def _attempt(request: web.Request, uid: str) -> str:

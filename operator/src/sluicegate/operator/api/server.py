@@ -25,7 +25,8 @@ error is a ``Status`` with ``reason``, ``code``, ``message`` and ``details.cause
 | GET /lineage/runs | namespace, workflow, arm, outcome, stage, rollout, revision, fallback, since, limit | ``{"items": [summary]}``, newest first |
 | GET /lineage/runs/{id} | | ``{"items": [run document, one per arm]}``; 404 |
 | GET /lineage/fallbacks | rollout (uid), stage (Controlled), attempt (the present one); or workflow; component, limit | ``{"items": [{runId, component, reason, strategy, request, response}]}``: fallbacks to review |
-| GET /lineage/ablated | rollout (uid), stage (Shadow), attempt (the present one) | ``{"items": [{players, cells, missing}]}``: ablated units by coalition, as of the last look; cells: ``[mask, units, sum of rewards, sum of their squares]`` |
+| GET /lineage/ablated | rollout (uid), stage (Shadow), attempt (the present one) | ``{"items": [{arm, game, players, units, cells, missing, estimates, spread}]}``: ablated and mixed units by coalition, as of the last look; cells: ``[mask, units, sum of rewards, sum of their squares]``; estimates: ``[component, contribution, standard error]``; spread: their variance |
+| GET /lineage/units | rollout (uid), stage (Canary), attempt (the present one), after, limit | ``{"items": [{sequence, unit, runs, at, stable, candidate, control, dropped, ...}]}``: closed units above the sequence `after`, in the order in which gates fold them |
 | GET /lineage/counts | | ``{...}``: what the store holds |
 
 An apply of a list answers ``{"kind": "ApplyResult", "dryRun": bool, "items": [{"operation": "created" |
@@ -81,6 +82,7 @@ def application(api: Api) -> web.Application:
             web.get("/lineage/runs/{run_id}", api_reads.run),
             web.get("/lineage/fallbacks", api_reads.fallbacks),
             web.get("/lineage/ablated", api_reads.ablated),
+            web.get("/lineage/units", api_reads.units),
             web.get("/lineage/counts", api_reads.counts),
             web.post(f"{BASE}/apply", api_objects.apply_all),
             web.get(f"{BASE}/{{plural}}", api_objects.listing),

@@ -11,6 +11,7 @@
 | GET /v1/runs/{id} | people | the documents of a run; a beginning of the id needs the right in all namespaces |
 | GET /v1/fallbacks | people | filters of local mode's /lineage/fallbacks |
 | GET /v1/ablated | people | filters of local mode's /lineage/ablated; `attempt` is 1 unless given |
+| GET /v1/units | people | as local mode's /lineage/units; `attempt` is 1 unless given |
 | GET /v1/counts | people | what is stored, of all namespaces |
 
 People: the bearer token, of ``Authorization`` or (through the API server's proxy) ``Sluicegate-Authorization``, is reviewed
@@ -45,6 +46,7 @@ _RUN_FILTERS = frozenset(
     {"namespace", "workflow", "arm", "outcome", "stage", "rollout", "revision", "fallback", "since"}
 )
 _ABLATED_FILTERS = frozenset({"namespace", "rollout", "stage", "attempt"})
+_UNIT_FILTERS = _ABLATED_FILTERS | {"after"}
 _FALLBACK_FILTERS = frozenset({"namespace", "workflow", "rollout", "component", "stage", "attempt"})
 
 log = structlog.get_logger(__name__)
@@ -83,6 +85,7 @@ def application(parts: Parts) -> web.Application:
             web.get("/v1/runs/{run_id}", _run),
             web.get("/v1/fallbacks", _fallbacks),
             web.get("/v1/ablated", _ablated),
+            web.get("/v1/units", _units),
             web.get("/v1/counts", _counts),
         ]
     )
@@ -179,6 +182,17 @@ async def _ablated(request: web.Request) -> web.Response:
     if namespace and not await _is_of(parts, filters["rollout"], namespace):
         found = []
     return _json({"kind": "AblatedUnitsList", "items": found})
+
+
+async def _units(request: web.Request) -> web.Response:
+    parts, filters = request.app[PARTS], _filters(request, _UNIT_FILTERS)
+    namespace = filters.get("namespace")
+    await parts.identity.reader(_token(request), namespace)
+    after = _number(request, "after", 0, most=2**53)
+    found = await parts.view.units(filters, after, _number(request, "limit", 1_000, most=10_000))
+    if namespace and not await _is_of(parts, filters["rollout"], namespace):
+        found = []
+    return _json({"kind": "UnitList", "items": found})
 
 
 async def _is_of(parts: Parts, rollout: str, namespace: str) -> bool:
