@@ -349,6 +349,17 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a Shapley gate without ablation": (
         example(("rollout.stages.0.ablationShare", ...)), "spec.rollout.stages[0].gates[1].signal", "ablationShare",
     ),
+    "a Shapley gate without a reward": (
+        minimal(rollout=stage("Shadow", ablationShare={"numerator": 1}, gates=[SAFE, gate("RewardShapleyVariance") | {"delta": "0.01"}])),
+        "spec.rollout.stages[0].gates[1].signal", "no reward to share out",
+    ),
+    "a Shapley gate where every component is needed": (
+        minimal(rollout=stage("Shadow", ablationShare={"numerator": 1}, gates=[SAFE, gate("RewardShapleyVariance") | {"delta": "0.01"}])),
+        "spec.rollout.stages[0].gates[1].signal", "no component can be left out",
+    ),
+    "versions mixed in Controlled": (
+        minimal(rollout=stage("Controlled", versionShare={"numerator": 1})), "spec.rollout.stages[0].versionShare", "mirrors nothing",
+    ),
     "a disagreement gate where nothing is compared": (
         minimal(rollout=stage("Controlled", gates=[SAFE, gate("ResponseDisagreement")])),
         "spec.rollout.stages[0].gates[1].signal", "one arm",

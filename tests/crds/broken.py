@@ -24,11 +24,19 @@ def stage(name: str, **fields: Any) -> Json:
     return minimal(rollout={"stages": [{"name": name} | fields]})
 
 
+def sourced(source: Json) -> Json:
+    """A second gate in Shadow, with a source."""
+    return stage("Shadow", gates=[*gates("WorkflowSuccessRate"), {"name": "outside", "source": source}])
+
+
 def gates(*signals: str, **fields: Any) -> list[Json]:
     return [{"name": f"g{place}", "signal": signal} | fields for place, signal in enumerate(signals)]
 
 
 _SUCCESS = "WorkflowSuccessRate"
+_GATE = "spec.rollout.stages[0].gates[1]"
+_WEB = {"url": "http://a/{{arm}}", "value": "v"}
+_SOURCE: Json = {"prometheus": {"url": "http://a", "bad": "b", "total": "t"}}
 _SERVICE = {"route": {"name": "r"}, "backend": {"name": "b", "port": 80}}
 _STEPS = [{"name": "a", "component": "agent"}]
 _AFTER = {"name": "after", "component": "agent", "phase": "AfterAnswer"}
@@ -103,6 +111,7 @@ WORKFLOWS: dict[str, Case] = {
     "disagreement in Controlled": (
         stage("Controlled", gates=gates(_SUCCESS, "ResponseDisagreement")), "spec.rollout.stages[0].gates", FORBIDDEN, "each request is seen by one arm",
     ),
+    "versions mixed in Controlled": (stage("Controlled", versionShare={"numerator": 1}), "spec.rollout.stages[0].versionShare", FORBIDDEN, "mirrors nothing"),
     "contributions without ablation": (
         stage("Shadow", gates=gates(_SUCCESS, "RewardShapleyVariance", delta="0.01")), "spec.rollout.stages[0].gates", REQUIRED, "measured by ablation",
     ),
@@ -110,12 +119,35 @@ WORKFLOWS: dict[str, Case] = {
         stage("Shadow", ablationShare={"numerator": 1}, gates=gates(_SUCCESS, "RewardShapleyVariance")),
         "spec.rollout.stages[0].gates[1].delta", REQUIRED, "is required with RewardShapleyVariance",
     ),
+    "a deltaPhi of 1": (
+        stage("Shadow", ablationShare={"numerator": 1}, gates=gates(_SUCCESS, "RewardShapleyVariance", delta="0.01", deltaPhi="1.0")),
+        "spec.rollout.stages[0].gates[1].deltaPhi", INVALID, "above 0 and below 1",
+    ),
     "a delta of 0": (
         stage("Shadow", ablationShare={"numerator": 1}, gates=gates(_SUCCESS, "RewardShapleyVariance", delta="0.0")),
         "spec.rollout.stages[0].gates[1].delta", INVALID, "above 0 and below 1",
     ),
     "a margin of 0": (stage("Shadow", gates=gates(_SUCCESS, margin="0.00")), "spec.rollout.stages[0].gates[0].margin", INVALID, "above 0 and below 1"),
     "a margin of 1": (stage("Shadow", gates=gates(_SUCCESS, margin="1.0")), "spec.rollout.stages[0].gates[0].margin", INVALID, "above 0 and below 1"),
+    "neither signal nor source": (stage("Shadow", gates=[*gates(_SUCCESS), {"name": "x"}]), "spec.rollout.stages[0].gates[1]", INVALID, "exactly one of signal and source"),
+    "signal and source": (stage("Shadow", gates=gates(_SUCCESS, source=_SOURCE)), "spec.rollout.stages[0].gates[0]", INVALID, "exactly one of signal and source"),
+    "a source without a provider": (sourced({}), f"{_GATE}.source", INVALID, "exactly one provider"),
+    "a source with two providers": (sourced(_SOURCE | {"web": _WEB}), f"{_GATE}.source", INVALID, "exactly one provider"),
+    "a query and nothing to compare": (sourced({"web": {"url": "http://a"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
+    "a counter without its total": (sourced({"web": {"url": "http://a", "bad": "b"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
+    "counters and a value": (sourced({"web": _WEB | {"bad": "b", "total": "t"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
+    "samples of counters": (
+        sourced({"web": {"url": "http://a", "bad": "b", "total": "t", "samples": "s"}}), f"{_GATE}.source.web.samples", FORBIDDEN, "with value only",
+    ),
+    "a source without a host": (sourced({"web": _WEB | {"url": "http://:80/"}}), f"{_GATE}.source.web.url", INVALID, "names no host"),
+    "a Prometheus without a host": (
+        sourced({"prometheus": _SOURCE["prometheus"] | {"url": "http://:80/"}}), f"{_GATE}.source.prometheus.url", INVALID, "names no host",
+    ),
+    "a source with two tokens": (
+        sourced(_SOURCE | {"credentialRef": {"env": "SLUICEGATE_SOURCE_A", "secretKeyRef": {"name": "s", "key": "k"}}}),
+        f"{_GATE}.source.credentialRef", INVALID, "needs exactly one place of the token",
+    ),
+    "a limit of nothing": (sourced(_SOURCE | {"limit": {}}), f"{_GATE}.source.limit", INVALID, "limits nothing"),
     "an error budget of 0": (minimal(rollout={"errorBudget": {"abort": "0"}}), "spec.rollout.errorBudget.abort", INVALID, "at most 0.5"),
     "an error budget of a coin": (minimal(rollout={"errorBudget": {"promote": "0.51"}}), "spec.rollout.errorBudget.promote", INVALID, "at most 0.5"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.contracts.routes import RoutePlan, Share, TrafficMode
 from sluicegate.contracts.runs import Arm
-from sluicegate.gateway.ablation import players_of
+from sluicegate.gateway.ablation import players_of, version_players_of
 from sluicegate.gateway.arms import assign, mirror_probability
 from sluicegate.gateway.engine.program import compile_program
 from sluicegate.gateway.plan_table import plan_from_json, plan_to_json
@@ -206,5 +206,128 @@ def test_a_share_of_the_mirrored_units_and_one_coalition_per_session() -> None:
 def test_plans_of_before_ablate_nothing() -> None:
     plan = _plan("http://127.0.0.1:9")
     assert plan_from_json(plan_to_json(plan), None) == replace(plan, lease_until=None)
-    old = {name: value for name, value in plan_to_json(plan).items() if name != "ablation"}
-    assert plan_from_json(old, None).ablation == Share(0, 1)
+    later = {"ablation", "ablates_stable", "versions"}
+    old = {name: value for name, value in plan_to_json(plan).items() if name not in later}
+    read = plan_from_json(old, None)
+    assert (read.ablation, read.ablates_stable, read.versions) == (Share(0, 1), False, Share(0, 1))
+
+
+def _versions(url: str, version: str) -> dict[str, Any]:
+    """a, b and c in version 1 or 2, at addresses of their own; d never changes."""
+    parts = [component(f"{url}/{name}-{version}", name=name) | {"version": version} for name in "abc"]
+    same = component(f"{url}/d", name="d", onFailure=ZERO)
+    spec = spec_of(
+        *parts, same, version=version, steps=[{"name": name, "component": name} for name in "abcd"]
+    )
+    return spec | {"reward": "0.5 + 0.3 * steps.a.points - 0.4 * steps.a.points * steps.b.points"}
+
+
+VERSION_PHI = {"a": 0.1, "b": -0.2, "c": 0.0}
+"""a alone adds 0.3, b takes away 0.4 where a is new as well; halves of what they do together."""
+
+
+async def test_the_version_game_tells_which_changed_component_moved_the_reward() -> None:
+    def points(_: Any) -> dict[str, float]:
+        return {"points": 1.0 if server.calls[-1].path.endswith("-2") else 0.0}
+
+    async with serving(points) as server:
+        plan = rolling(
+            _versions(server.url, "1"), _versions(server.url, "2"), TrafficMode.MIRROR, versions=Share(1, 1)
+        )
+        async with harness(plan) as gate:
+            for number in range(160):
+                await gate.run_whole({"q": number})
+            observations, runs = gate.spool.of("obs"), _runs(gate, "mixed")
+    cells = Cells(("a", "b", "c"))
+    for one in observations:
+        coalition = one["mixed"]["coalition"]
+        assert (coalition["game"], coalition["players"], one["ablation"]) == (
+            "Version",
+            ["a", "b", "c"],
+            None,
+        )
+        cells.add(coalition["mask"], one["mixed"]["reward"])
+    found = estimate(cells)
+    assert {item.component: item.value for item in found.each} == pytest.approx(VERSION_PHI, abs=1e-9)
+    assert [found.reward, found.floor] == pytest.approx([0.4, 0.5])
+    for run in runs:
+        mask = run["coalition"]["mask"]
+        wanted = {name: "2" if mask >> bit & 1 else "1" for bit, name in enumerate("abc")}
+        assert {step["component"]: step["version"] for step in run["steps"]} == wanted | {"d": "1"}
+        assert run["components"] == wanted | {"d": "1"}
+        assert (run["serving"], run["revision"], run["comparison"]) == (False, "candidate", None)
+        assert all(step["fallback"] is None for step in run["steps"])
+    assert all(one["candidate"]["reward"] == pytest.approx(0.4) for one in observations)
+
+
+def test_who_can_take_stables_version() -> None:
+    """Those who answer, differ, and call nothing Live in either version; a new component has no other version."""
+
+    def spec(version: str, **extra: Any) -> dict[str, Any]:
+        parts = [
+            component(f"http://127.0.0.1:9/{name}-{version}", name=name)
+            for name in ("moved", "judge", "live")
+        ]
+        parts[2] |= {"sideEffects": "Live", "mirrorStub": {"value": 1}}
+        parts += [component("http://127.0.0.1:9/same", name="same")]
+        parts += [component("http://127.0.0.1:9/new", name="new")] if version == "2" else []
+        steps = [
+            {"name": part["name"], "component": part["name"]} for part in parts if part["name"] != "judge"
+        ]
+        steps.append({"name": "judge", "component": "judge", "phase": "AfterAnswer"})
+        return spec_of(*parts, steps=steps, version=version, reward="steps.judge.reward") | extra
+
+    candidate, stable = (compile_program("default", "bot", revision(one)) for one in (spec("2"), spec("1")))
+    assert version_players_of(candidate, stable) == ("moved",)
+    unrewarded = compile_program("default", "bot", revision(spec("2", reward=None)))
+    assert version_players_of(unrewarded, stable) == ()
+
+
+async def test_stable_is_ablated_with_the_same_coalition_where_the_plan_says_so() -> None:
+    """Stable's b earns nothing, so that its contributions are 0.4, 0 and 0."""
+
+    def points(_: Any) -> dict[str, float]:
+        return {"points": 0.0 if server.calls[-1].path.endswith("/1/b") else 1.0}
+
+    async with serving(points) as server:
+        plan = rolling(
+            _workflow(f"{server.url}/1", "1"),
+            _workflow(f"{server.url}/2", "2"),
+            TrafficMode.MIRROR,
+            ablates_stable=True,
+            **EVERY,
+        )
+        async with harness(plan) as gate:
+            for number in range(160):
+                await gate.run_whole({"q": number})
+            observations, order = gate.spool.of("obs"), [run["arm"] for run in gate.spool.of("run")]
+            pairs = zip(_runs(gate, "ablated"), _runs(gate, "stable-ablated"), strict=True)
+            assert all(one["coalition"] == other["coalition"] for one, other in pairs)
+    new, old = Cells(("a", "b", "c")), Cells(("a", "b", "c"))
+    for one in observations:
+        mask = one["ablation"]["coalition"]["mask"]
+        new.add(mask, one["ablation"]["reward"])
+        old.add(mask, one["ablation"]["stable"])
+    assert {item.component: item.value for item in estimate(new).each} == pytest.approx(PHI, abs=1e-9)
+    of_stable = {item.component: item.value for item in estimate(old).each}
+    assert of_stable == pytest.approx({"a": 0.4, "b": 0.0, "c": 0.0}, abs=1e-9)
+    last = {tuple(order[at + 2 : at + 4]) for at in range(0, len(order), 4)}
+    assert last == {("ablated", "stable-ablated"), ("stable-ablated", "ablated")}  # by a coin
+
+
+def test_players_of_both_are_those_that_stable_can_do_without_too_or_does_not_have() -> None:
+    rules = {"kept": {"type": "Skip"}, "needed": {"type": "Skip"}, "new": {"type": "Skip"}}
+
+    def spec(version: str) -> dict[str, Any]:
+        named = {name: rule for name, rule in rules.items() if version == "2" or name != "new"}
+        if version == "1":
+            named["needed"] = {"type": "Fail"}
+        parts = [
+            component(f"http://127.0.0.1:9/{name}", name=name, onFailure=rule) for name, rule in named.items()
+        ]
+        steps = [{"name": name, "component": name} for name in named]
+        return spec_of(*parts, steps=steps, version=version, reward="1.0")
+
+    candidate, stable = (compile_program("default", "bot", revision(one)) for one in (spec("2"), spec("1")))
+    assert players_of(candidate, stable) == ("kept", "needed", "new")
+    assert players_of(candidate, stable, both=True) == ("kept", "new")

@@ -1,6 +1,7 @@
 """The exporter, read back through Prometheus' own parser."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from sluicegate.contracts.evidence import SignalEvidence
+from sluicegate.contracts.evidence import AblatedUnits, Estimate, SignalEvidence
+from sluicegate.contracts.runs import Arm
 from sluicegate.contracts.stages import Outcome, Signal, State
-from sluicegate.observability import catalog, metrics
+from sluicegate.observability import catalog, metrics, revisions
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics
 
 RUN_ID = "0198c0de-0000-7000-8000-000000000001"
@@ -199,7 +201,7 @@ def test_a_forgotten_revision_leaves_no_series(scraped: Scraped, gateway: Gatewa
 def test_the_number_of_revisions_is_bounded(
     scraped: Scraped, gateway: GatewayMetrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics, "MOST_REVISIONS", 3)
+    monkeypatch.setattr(revisions, "MOST", 3)
     for number in (1, 2, 3, 1, 4):
         gateway.entry(run(revision=f"r{number}"))
     shown = {sample.labels["revision"] for sample in scraped.samples("sluicegate_runs_total")}
@@ -280,6 +282,27 @@ def test_shares_outcomes_gates_queue_and_reconciles(scraped: Scraped, control: C
     control.forget("shop", "bot")
     assert 'workflow="bot"' not in scraped.text()
     assert scraped.value("sluicegate_queue_depth") == 3
+
+
+def test_contributions_have_bounds_and_go_with_their_stage(scraped: Scraped, control: ControlMetrics) -> None:
+    """±: √(2(x+1)/x·ln(√(x+1)/0.05)) errors with x = 1,000 (2 ln 20 + ln(1 + 2 ln 20))/1,000: 3.19."""
+    units = AblatedUnits(
+        players=("planner",), units=1000, estimates=(Estimate("planner", 0.3, 0.01),), spread=0.02
+    )
+    name = "sluicegate_component_reward_contribution"
+    control.contributions("shop", "bot", "bot-2", replace(units, units=49))
+    assert scraped.value(name) is None
+    control.contributions("shop", "bot", "bot-2", units)
+    control.contributions("shop", "bot", "bot-1", replace(units, arm=Arm.ABLATED_STABLE))
+    labels = {"revision": "bot-2", "arm": "ablated", "component": "planner"}
+    x = 2 * math.log(20) + math.log(1 + 2 * math.log(20))
+    reach = math.sqrt(2 * (x + 1) / x * math.log(math.sqrt(x + 1) / 0.05))
+    for bound, value in (("estimate", 0.3), ("low", 0.3 - 0.01 * reach), ("high", 0.3 + 0.01 * reach)):
+        assert scraped.value(name, bound=bound, **labels) == pytest.approx(value)
+    assert scraped.value("sluicegate_reward_shapley_variance", arm="stable-ablated", revision="bot-1") == 0.02
+    control.forget_gates("shop", "bot")
+    assert scraped.value(name) is None
+    assert scraped.value("sluicegate_reward_shapley_variance") is None
 
 
 def test_workers_and_ingestion(scraped: Scraped) -> None:

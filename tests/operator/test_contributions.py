@@ -10,7 +10,7 @@ import pytest
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Refused
-from sluicegate.contracts.evidence import AblatedUnits, EvidenceKey
+from sluicegate.contracts.evidence import AblatedUnits, Estimate, EvidenceKey
 from sluicegate.contracts.routes import Share, TrafficMode
 from sluicegate.contracts.stages import Stage
 from sluicegate.lineage.store import LineageStore
@@ -61,7 +61,9 @@ async def test_intervals_cover_what_the_workflow_was_built_to_have(tmp_path: Pat
         return spec_of(*parts, *spares, version=version, steps=steps, reward=f"({done}) ? 1.0 : 0.0")
 
     async with serving(answer) as server:
-        plan = rolling(workflow("1"), workflow("2"), TrafficMode.MIRROR, ablation=Share(1, 1))
+        plan = rolling(
+            workflow("1"), workflow("2"), TrafficMode.MIRROR, ablation=Share(1, 1), ablates_stable=True
+        )
         async with harness(plan) as gate:
             for number in range(400):
                 await gate.run_whole({"n": number})
@@ -71,9 +73,11 @@ async def test_intervals_cover_what_the_workflow_was_built_to_have(tmp_path: Pat
     view = StoredLineage(store, system.SystemClock())
     assert await view.ablated({"rollout": "uid-1"}) == []
     evidence = await FoldedEvidence(store).evidence(Look(key=KEY, questions=()))
-    [item] = await view.ablated({"rollout": "uid-1"})
+    item, stable = await view.ablated({"rollout": "uid-1"})
     store.close()
+    item["estimates"] = tuple(Estimate(*one) for one in item["estimates"])
     assert AblatedUnits(**item) == evidence.ablated
+    assert (stable["arm"], stable["units"], stable["cells"]) == ("stable-ablated", 400, item["cells"])
     assert (evidence.units, item["missing"]) == (400, 0)
     found = estimate(cells_of(AblatedUnits(**item)))
     truth = true_values()

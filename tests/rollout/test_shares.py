@@ -209,9 +209,9 @@ def test_no_gate_of_the_workflow_stands_for_it() -> None:
 
 def test_sessions_wait_a_window_longer_than_runs_and_mirrors_longer_than_answers() -> None:
     spec = in_stage(Stage.CONTROLLED).spec.model_copy(update={"outcome_window_seconds": 7200})
-    assert shares.settles_after(spec, mirrored=False, sessions=False) == 1200 + 7200
-    assert shares.settles_after(spec, mirrored=False, sessions=True) == 1200 + 2 * 7200
-    assert shares.settles_after(spec, mirrored=True, sessions=False) == 4 * 1200 + 7200
+    assert shares.settles_after(spec, arms=1, sessions=False) == 1200 + 7200
+    assert shares.settles_after(spec, arms=1, sessions=True) == 1200 + 2 * 7200
+    assert shares.settles_after(spec, arms=4, sessions=False) == 4 * 1200 + 7200
 
 
 def test_alpha_is_one_in_a_thousand() -> None:

@@ -37,10 +37,19 @@ def test_drawn_as_often_as_said(n: int) -> None:
 def test_a_pair_is_one_bit_apart_and_everything_else_is_the_seed() -> None:
     for i in range(200):
         seed = sha256(str(i).encode()).digest()[:24]
-        one, two = draw(9, seed + b"\x00"), draw(9, seed + b"\x01")
+        one, two = draw(9, seed + bytes(8)), draw(9, seed + b"\x01" + bytes(7))
         assert one.mask ^ two.mask == 0b1_1111_1111
-        assert one == draw(9, seed + b"\x00")
+        assert one == draw(9, seed + bytes(8))
         assert one.probability == probability(9, one.mask)
+
+
+def test_of_many_players_every_one_is_drawn_as_often() -> None:
+    """64 players have more subsets of a size than 64 bits tell apart evenly; each player is in half of the draws."""
+    times = 4000
+    drawn = [draw(64, sha256(f"{number}".encode()).digest()) for number in range(times)]
+    counts = [sum(one.mask >> player & 1 for one in drawn) for player in range(64)]
+    assert all(abs(count - times / 2) < 5 * (times / 4) ** 0.5 for count in counts)  # binomial
+    assert all(one.probability == probability(64, one.mask) for one in drawn[:50])
 
 
 def test_every_subset_of_a_size_can_come() -> None:
@@ -50,7 +59,7 @@ def test_every_subset_of_a_size_can_come() -> None:
     assert all(one < two for one, two in pairwise(seen))
 
 
-@pytest.mark.parametrize("n", [0, 21])
+@pytest.mark.parametrize("n", [0, 65])
 def test_too_few_or_too_many_players(n: int) -> None:
     with pytest.raises(ValueError, match="players"):
         draw(n, bytes(32))

@@ -27,6 +27,35 @@ def test_the_known_values_are_shapleys_formula(name: str) -> None:
     assert games.by_definition(n, game) == known
 
 
+SHAPIQ = {
+    3: [0.1180339887498949, 0.23606797749978978, -0.027864045000420445],
+    5: [
+        0.034700655416561255,
+        0.15273464416645674,
+        0.055469288332912925,
+        -0.055728090000840586,
+        -0.02812284666834819,
+    ],
+    8: [
+        -0.09744220172629628,
+        -0.017503451071636977,
+        -0.11000690214327849,
+        -0.011680470953223089,
+        -0.029313322858823918,
+        -0.06219807428907774,
+        -0.12320567238767888,
+        0.05001722665321527,
+    ],
+}
+"""`shapiq.ExactComputer` (shapiq 1.4.1, MIT) of the games v(mask) = frac((mask + 1)·0.6180339887498949)."""
+
+
+@pytest.mark.parametrize("n", SHAPIQ)
+def test_agrees_with_shapiq(n: int) -> None:
+    values = np.array([(mask + 1) * 0.6180339887498949 % 1.0 for mask in range(1 << n)])
+    assert shapley(values) == pytest.approx(SHAPIQ[n], abs=1e-12)
+
+
 VOTES = {
     "council before 1966": (27, [5] * 5 + [1] * 6),
     "council since 1966": (39, [7] * 5 + [1] * 10),

@@ -8,10 +8,16 @@ stages exactly one of `stable` and `candidate` is set.
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from sluicegate.contracts.runs import Coalition
+from sluicegate.contracts.runs import Arm, Coalition, Game
 from sluicegate.contracts.stages import Signal, Stage
+
+OTHER_VALUES: Final = "(other)"
+"""In ArmFacts.choices: the rarest values of a field together, where there are more than MOST_VALUES."""
+
+MOST_VALUES: Final = 32
+MOST_NUMBERS: Final = 64
 
 
 class EvidenceKey(NamedTuple):
@@ -31,7 +37,13 @@ class ArmFacts:
     fallbacks: component -> share of runs in which it fell back (forced ablations excluded), [0, 1].
     violations: kinds seen, each ``code path`` such as ``Enum steps.plan.intent``.
     violated: share of runs with any violation. reward: mean in [0, 1]; None when unknown.
-    disagrees: share of runs whose answer differs from the one the user got, without a better reward.
+    disagrees: share of runs whose answer differs in a fact from the one the user got, without a better reward.
+    similarity: mean similarity of its answers to the user's, [0, 1]. texts: for each run that `disagrees` counts, at
+    most 64, the similarity of its texts to the user's where the facts agree; None where it decides nothing.
+    outcome: what the business said of it later, its reward, or 1 and 0 for Succeeded and Failed; evaluated: the evaluator's
+    reward of the same runs, which the business's replaces in `reward`. None where nobody said anything.
+    choices: observed field, ``component.path``, -> value -> share of what the component gave there (shares sum to 1; a mean
+    over the runs in which it gave any). numbers: the same for fields of numbers, each given number, at most 64.
     """
 
     success: float
@@ -41,17 +53,25 @@ class ArmFacts:
     violated: float = 0.0
     reward: float | None = None
     disagrees: float | None = None
+    evaluated: float | None = None
+    outcome: float | None = None
+    similarity: float | None = None
+    texts: tuple[float | None, ...] = ()
+    choices: dict[str, dict[str, float]] = field(default_factory=dict)
+    numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ablation:
-    """What the ablated copy of a unit earned; no evidence of any arm.
+    """What a unit's copy with a coalition earned; no evidence of any arm.
 
-    reward: mean over its runs in [0, 1], 0 for a run that failed; None when unknown.
+    reward: mean over its runs in [0, 1], 0 for a run that failed; None when unknown. stable: the same of stable under the
+    same coalition, over the same runs; None where stable is not ablated, or it is unknown of a run.
     """
 
     coalition: Coalition
     reward: float | None = None
+    stable: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +87,8 @@ class RunFacts:
 class Observation:
     """One unit, closed. `sequence` is assigned by the store: folds go in this order.
 
-    by_run: of a unit of several runs, those in which the candidate took part, at most 8.
+    by_run: of a unit of several runs, those in which the candidate took part, at most 8. ablation: of the fallback
+    game; mixed: of the version game.
     """
 
     sequence: int
@@ -81,6 +102,7 @@ class Observation:
     dropped: int = 0  # mirrors of this unit that were dropped for want of budget
     by_run: tuple[RunFacts, ...] = ()
     ablation: Ablation | None = None
+    mixed: Ablation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +122,7 @@ class RawObservation:
     candidate: ArmFacts | None = None
     control: ArmFacts | None = None
     ablation: Ablation | None = None
+    mixed: Ablation | None = None
     dropped: int = 0
     session: bool = False
     expects_reward: bool = False
@@ -114,7 +137,9 @@ class Question:
     SLA; None: frozen from stable's first 59 latencies: their p95 times 1 + latency_slack, and at least latency_floor_ms
     above it, since a fast agent's jitter is no harm. baseline: for
     Full, where there is no second arm: the rate or mean to compare with instead of stable. against_control: in
-    mirrored stages the candidate is compared with the second copy of stable, and only where there is one.
+    mirrored stages the candidate is compared with the second copy of stable, and only where there is one. level: α of
+    an interval that the fold itself follows over time (RewardShapleyVariance, whose margin is `delta`).
+    output: only for ComponentDrift, one question per observed field of a component. numeric: it holds numbers.
     """
 
     signal: Signal
@@ -125,6 +150,65 @@ class Question:
     latency_floor_ms: float = 50.0
     baseline: float | None = None
     against_control: bool = False
+    output: str | None = None
+    numeric: bool = False
+    level: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerEvidence:
+    """How the answers of both copies compare with the users' (ResponseDisagreement).
+
+    similarity, stable_similarity: means over units, [0, 1]. floor: texts that are less similar than this differ; None
+    until `have` of `want` similarities of stable's second copy are known. unjudged: units folded before that, by their
+    facts alone though they have texts. only_candidate, only_stable: units in which one of the two differs more.
+    """
+
+    similarity: float | None = None
+    stable_similarity: float | None = None
+    floor: float | None = None
+    have: int = 0
+    want: int = 0
+    unjudged: int = 0
+    only_candidate: int = 0
+    only_stable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCounts:
+    """What both arms gave in one field of a component, in the units that were compared.
+
+    counts: (value or range of numbers, candidate's units, stable's), a unit of several runs in parts; of numbers
+    ascending. moved: the value, or the border, whose share moved most surely; the evidence's candidate and stable are its
+    shares. unseen: (value, candidate's units, up to three run ids) of values that stable never gave.
+    """
+
+    moved: str
+    numeric: bool = False
+    counts: tuple[tuple[str, float, float], ...] = ()
+    unseen: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+
+
+class Estimate(NamedTuple):
+    """A contribution to the reward with its standard error."""
+
+    component: str
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """Contributions of the candidate beside stable's, from pairs in which both were ablated alike (RewardShapleyVariance).
+
+    What is compared in SignalEvidence is the population variance of the contributions, corrected for noise. error:
+    standard error of the difference. shifts: candidate − stable of each component. steady: consecutive pairs up to the
+    last one during which the interval of the difference stayed inside ±`margin`.
+    """
+
+    error: float
+    shifts: tuple[Estimate, ...]
+    steady: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +236,10 @@ class SignalEvidence:
     candidate_p95_ms: float | None = None
     stable_p95_ms: float | None = None
     witnesses: tuple[str, ...] = ()  # run ids in which the candidate was worse, newest last, at most 5
+    answers: AnswerEvidence | None = None
+    likeness: Likeness | None = None
+    output: str | None = None  # field of a component, for ComponentDrift
+    outputs: OutputCounts | None = None
 
 
 class RoutingSpan(NamedTuple):
@@ -189,15 +277,43 @@ class RoutingCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblatedUnits:
-    """Ablated units of a stage by coalition; see `Coalition` for players and masks.
+    """Units of one game and arm by coalition; see `Coalition` for players and masks.
 
-    cells: (mask, units, sum of rewards, sum of their squares), ascending. missing: ablated units whose reward stayed
-    unknown, or that fit into no cell.
+    cells: (mask, units, sum of rewards, sum of their squares), ascending; empty where there are more players than a
+    table is kept for. missing: units whose reward stayed unknown, or that fit into no cell. estimates: contributions as
+    of the last unit, of `units` units; spread: their population variance, corrected for noise. Both are there from two
+    units on.
     """
 
     players: tuple[str, ...]
     cells: tuple[tuple[int, int, float, float], ...] = ()
     missing: int = 0
+    arm: Arm = Arm.ABLATED
+    game: Game = Game.FALLBACK
+    units: int = 0
+    estimates: tuple[Estimate, ...] = ()
+    spread: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Improvement:
+    """The evaluator's reward beside what the business said of the same units, in both arms.
+
+    units: comparisons. missing: candidate's units that lack one of the two. reward, stable_reward, outcome,
+    stable_outcome: means, [0, 1]. gain_log_e: against "the reward is better by `tolerance` at most". flat_log_e: against
+    "the outcome is better by `tolerance` or more". rise_log_e: against "the outcome is not better". Each holds at any time.
+    """
+
+    units: int
+    missing: int
+    reward: float
+    stable_reward: float
+    outcome: float
+    stable_outcome: float
+    tolerance: float
+    gain_log_e: float
+    flat_log_e: float
+    rise_log_e: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +336,10 @@ class StageEvidence:
     unseen_violations: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     unseen_overflow: int = 0
     ablated: AblatedUnits | None = None
+    stable_ablated: AblatedUnits | None = None
+    mixed: AblatedUnits | None = None
     routing: RoutingCounts = RoutingCounts()
+    improvement: Improvement | None = None
 
     def of(self, signal: Signal) -> tuple[SignalEvidence, ...]:
         """Evidence of one signal: one entry, or one per component."""

@@ -76,7 +76,8 @@ class RoutePlan:
     version grows with every change of content. lease_until: until when the candidate may get traffic
     without the control plane; a gateway that sees it passed serves stable only. control: share of the
     mirrored units for which stable runs a second time. ablation: share of them for which the candidate does, with
-    components forced onto their fallbacks.
+    components forced onto their fallbacks; ablates_stable: and stable as well, with the same ones. versions: share of
+    them for which the candidate runs with some components in stable's version.
     """
 
     namespace: str
@@ -91,6 +92,8 @@ class RoutePlan:
     share: Share = Share(0, 1)
     control: Share = Share(0, 1)
     ablation: Share = Share(0, 1)
+    ablates_stable: bool = False
+    versions: Share = Share(0, 1)
     salt: str = ""
     lease_until: datetime | None = None
     mirror_budget: MirrorBudget = MirrorBudget()

@@ -16,6 +16,15 @@ class Arm(StrEnum):
     CANDIDATE = "candidate"
     CONTROL = "control"  # second copy of stable: the noise floor
     ABLATED = "ablated"  # second copy of the candidate with components forced onto their fallbacks
+    ABLATED_STABLE = "stable-ablated"  # a copy of stable with the same components forced onto theirs
+    MIXED = "mixed"  # a copy of the candidate with some components in stable's version
+
+
+class Game(StrEnum):
+    """What a component that is left out of a coalition is replaced by."""
+
+    FALLBACK = "Fallback"  # what it declares as its fallback
+    VERSION = "Version"  # stable's version of it
 
 
 class RunOutcome(StrEnum):
@@ -109,25 +118,27 @@ class StepRecord:
 class Comparison:
     """How a mirrored answer compares with the one the user got."""
 
-    agrees: bool
+    agrees: bool  # no fact differs
     similarity: float  # [0, 1]
     differences: tuple[str, ...] = ()  # paths with both values, at most 20
+    texts: float | None = None  # similarity of those texts that stable's own judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coalition:
-    """Which components an ablated run kept; the other players were forced onto their declared fallbacks.
+    """Which components a run of a coalition kept; the other players were replaced, as the game says.
 
-    players: components that can be ablated, in the workflow's order. mask: bit i is set when player i ran.
-    probability: chance of this coalition among ablated units.
+    players: components that can be replaced, in the workflow's order. mask: bit i is set when player i ran.
+    probability: chance of this coalition among the units that have one.
     """
 
     players: tuple[str, ...]
     mask: int
     probability: float
+    game: Game = Game.FALLBACK
 
     @property
-    def forced(self) -> frozenset[str]:
+    def left_out(self) -> frozenset[str]:
         """The players that did not run."""
         return frozenset(name for bit, name in enumerate(self.players) if not self.mask >> bit & 1)
 
@@ -148,6 +159,8 @@ class RunRecord:
     latency_ms: float
     outcome: RunOutcome
     unit: str  # salted hash of the routing key, or the run id
+    window_seconds: float | None = None  # how long its unit stays open for more; None: no unit is made of it
+    sla: dict[str, float] = field(default_factory=dict)  # what the revision promises, as `contract.sla` names it
     input: Any = None
     input_hash: str = ""
     lineage_digest: str = ""
@@ -163,7 +176,7 @@ class RunRecord:
     reward: float | None = None
     reward_source: str | None = None  # Evaluator | Outcome
     comparison: Comparison | None = None
-    coalition: Coalition | None = None  # of an ablated run
+    coalition: Coalition | None = None  # of an ablated or mixed run
     bodies: str = "Kept"  # Kept | Dropped (back-pressure) | Sampled (left out by lineage.sampleBodies)
     worker: str = ""
     trace_id: str = ""

@@ -12,7 +12,8 @@ class Assignment:
 
     serving: who answers. mirrored: the candidate runs on a copy. control: stable runs on one too. control_first: and
     goes first, by a coin, so that neither copy always meets what the other left warm or busy. ablation: seed of the
-    coalition with which the candidate runs once more, last of all; empty: it does not. observed: the run is evidence
+    coalition with which the candidate runs once more, last of all; empty: it does not. versions: the same of the coalition
+    with which it runs with components in stable's version. observed: the run is evidence
     of the rollout's stage. unit: hash of the routing key, or the run id.
     """
 
@@ -25,6 +26,7 @@ class Assignment:
     control: bool = False
     control_first: bool = False
     ablation: bytes = b""
+    versions: bytes = b""
     session: bool = False
 
 
@@ -55,6 +57,7 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
     name = run_id if key is None else key
     control = inside and plan.control.holds(place_of(f"{salt}control", name))
     ablated = inside and plan.ablation.holds(place_of(f"{salt}ablation", name))
+    mixed = inside and plan.versions.holds(place_of(f"{salt}versions", name))
     return Assignment(
         serving=Arm.STABLE,
         unit=unit,
@@ -64,11 +67,18 @@ def assign(plan: RoutePlan, run_id: str, key: str | None, *, leased: bool) -> As
         control=control,
         control_first=control and digest[-1] % 2 == 1,
         ablation=digest_of(f"{salt}coalition", name) if ablated else b"",
+        versions=digest_of(f"{salt}mixture", name) if mixed else b"",
         session=session,
     )
 
 
 def mirror_probability(plan: RoutePlan, arm: Arm) -> float:
     """Chance of a unit to have this mirrored arm."""
-    parts = {Arm.CONTROL: float(plan.control), Arm.ABLATED: float(plan.ablation)}
+    ablated = float(plan.ablation)
+    parts = {
+        Arm.CONTROL: float(plan.control),
+        Arm.ABLATED: ablated,
+        Arm.ABLATED_STABLE: ablated,
+        Arm.MIXED: float(plan.versions),
+    }
     return float(plan.share) * parts.get(arm, 1.0)

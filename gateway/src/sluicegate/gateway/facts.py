@@ -1,5 +1,6 @@
 """Run documents and evidence, from what an arm did."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from sluicegate.contracts.runs import Arm, Comparison, RunOutcome, RunRecord, St
 from sluicegate.gateway.arms import Assignment, mirror_probability
 from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.program import Program
+from sluicegate.gateway.outputs import given
 from sluicegate.lineage.entries import without_bodies
 from sluicegate.lineage.identity import lineage_digest
 
@@ -31,6 +33,7 @@ class RunFrame:
 def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = None) -> RunRecord:
     """The document of one arm, with bodies as they were."""
     plan, assignment, program = frame.plan, frame.assignment, state.program
+    versions = _versions(state)
     took_part = assignment.observed
     serving = not state.mirrored
     return RunRecord(
@@ -41,17 +44,19 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
         workflow=plan.workflow,
         revision=program.body.name,
         version=program.body.version,
-        components=program.versions,
+        components=versions,
         started_at=frame.started_at.isoformat(),
         latency_ms=state.latency_ms,
         outcome=RunOutcome.SUCCEEDED if state.failure is None else RunOutcome.FAILED,
         unit=assignment.unit,
+        window_seconds=plan.outcome_window_seconds if serving else None,
+        sla=program.sla,
         input=frame.input,
         input_hash=frame.input_hash,
         lineage_digest=lineage_digest(
             version=program.body.version,
             revision_digest=program.body.digest,
-            components=program.versions,
+            components=versions,
             input_hash=frame.input_hash,
         ),
         output=state.output,
@@ -72,6 +77,14 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
     )
 
 
+def _versions(state: ArmState) -> dict[str, str]:
+    """By component, as they ran: in the version game some are stable's."""
+    stable = state.fallback_program
+    if stable is None or not state.replaced:
+        return state.program.versions
+    return state.program.versions | {name: stable.versions[name] for name in state.replaced}
+
+
 def prepared(record: RunRecord, program: Program) -> RunRecord:
     """The document as it may be written: redacted, and without bodies when this run is not in the sample."""
     if program.redactor is not None:
@@ -89,13 +102,23 @@ def keeps_bodies(program: Program, run_id: str) -> bool:
     return int(run_id[-12:], 16) * program.sample_denominator < program.sample_numerator << 48
 
 
-def arm_facts(state: ArmState, *, disagrees: float | None = None) -> ArmFacts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """What ArmFacts say of an answer beside the user's; see there."""
+
+    disagrees: float | None = None
+    similarity: float | None = None
+    texts: tuple[float | None, ...] = ()
+
+
+def arm_facts(state: ArmState, answer: Disagreement = Disagreement()) -> ArmFacts:
     """One run of one arm as evidence."""
     fallbacks: dict[str, float] = {}
     kinds: list[str] = [violation.kind for violation in state.violations]
     for step in state.steps:
         _count_fallback(step, fallbacks)
         kinds += [violation.kind for violation in step.violations]
+    choices, numbers = given(state)
     return ArmFacts(
         success=1.0 if state.failure is None else 0.0,
         latencies_ms=(state.latency_ms,),
@@ -103,7 +126,11 @@ def arm_facts(state: ArmState, *, disagrees: float | None = None) -> ArmFacts:
         violations=tuple(dict.fromkeys(kinds)),
         violated=1.0 if kinds else 0.0,
         reward=state.reward,
-        disagrees=disagrees,
+        disagrees=answer.disagrees,
+        similarity=answer.similarity,
+        texts=answer.texts,
+        choices=choices,
+        numbers=numbers,
     )
 
 
@@ -115,26 +142,52 @@ def _count_fallback(step: StepRecord, fallbacks: dict[str, float]) -> None:
     fallbacks[step.component] = max(fallbacks.get(step.component, 0.0), 1.0 if fell else 0.0)
 
 
-def ablation_of(state: ArmState) -> Ablation | None:
-    """What an ablated run earned: a failed one nothing. None of any other run."""
-    if state.coalition is None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ablations:
+    """What the runs with a coalition earned: of the fallback game, and of the version game."""
+
+    fallback: Ablation | None = None
+    version: Ablation | None = None
+
+
+def ablations_of(states: Iterable[ArmState]) -> Ablations:
+    """A failed run earned nothing."""
+    by_arm = {state.arm: state for state in states}
+    ablated, stable, mixed = map(by_arm.get, (Arm.ABLATED, Arm.ABLATED_STABLE, Arm.MIXED))
+    return Ablations(fallback=_ablation(ablated, stable), version=_ablation(mixed))
+
+
+def _ablation(state: ArmState | None, stable: ArmState | None = None) -> Ablation | None:
+    if state is None or state.coalition is None:
         return None
-    return Ablation(coalition=state.coalition, reward=state.reward if state.failure is None else 0.0)
+    return Ablation(
+        coalition=state.coalition, reward=_earned(state), stable=None if stable is None else _earned(stable)
+    )
 
 
-def disagreement(served: ArmState, other: ArmState, comparison: Comparison | None) -> float | None:
-    """1 when the mirrored answer differs from the user's and its reward is not better; None: nothing to compare.
+def _earned(state: ArmState) -> float | None:
+    return state.reward if state.failure is None else 0.0
 
-    A mirror that failed where the user got an answer disagrees.
-    """
+
+def disagreement(served: ArmState, other: ArmState, comparison: Comparison | None) -> Disagreement:
+    """Of a mirrored answer. One that failed where the user got an answer disagrees."""
     if served.failure is not None:
-        return None
+        return Disagreement()
     if other.failure is not None or comparison is None:
-        return 1.0
-    if comparison.agrees:
-        return 0.0
+        return Disagreement(disagrees=1.0, texts=(None,))
     is_better = other.reward is not None and served.reward is not None and other.reward > served.reward
-    return 0.0 if is_better else 1.0
+    return judged(comparison, is_better=is_better)
+
+
+def judged(comparison: Comparison, *, is_better: bool) -> Disagreement:
+    """Facts decide here; how alike texts must be is known where evidence is folded. A better reward excuses both."""
+    differs = not comparison.agrees and not is_better
+    is_open = comparison.agrees and not is_better
+    return Disagreement(
+        disagrees=float(differs),
+        similarity=comparison.similarity,
+        texts=(comparison.texts if is_open else None,),
+    )
 
 
 def observation_of(
@@ -144,7 +197,7 @@ def observation_of(
     *,
     expects_reward: bool,
     dropped: int = 0,
-    ablation: Ablation | None = None,
+    ablations: Ablations = Ablations(),
 ) -> RawObservation | None:
     """One run's part in its unit; None outside a rollout."""
     plan = frame.plan
@@ -158,7 +211,8 @@ def observation_of(
         stable=facts.get(Arm.STABLE),
         candidate=facts.get(Arm.CANDIDATE),
         control=facts.get(Arm.CONTROL),
-        ablation=ablation,
+        ablation=ablations.fallback,
+        mixed=ablations.version,
         dropped=dropped,
         session=frame.assignment.session,
         expects_reward=expects_reward,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
-from sluicegate.gateway.ablation import players_of
+from sluicegate.gateway.ablation import players_of, version_players_of
 from sluicegate.gateway.engine.program import Program, compile_program
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 
@@ -22,7 +22,7 @@ DEFAULT_NAMESPACE = "default"
 class LivePlan:
     """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease.
 
-    players: the candidate's components that can be ablated.
+    players: the candidate's components that can be ablated; changed: those that can take stable's version.
     """
 
     plan: RoutePlan
@@ -30,6 +30,7 @@ class LivePlan:
     candidate: Program | None
     lease_until_ms: float
     players: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def is_leased(self, now_ms: float) -> bool:
         """Whether the candidate may still get traffic."""
@@ -99,8 +100,17 @@ def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePl
         stable=stable,
         candidate=candidate,
         lease_until_ms=_milliseconds(plan.lease_until),
-        players=players_of(candidate, stable) if candidate is not None and plan.ablation.numerator else (),
+        players=_players(plan, candidate, stable),
+        changed=()
+        if candidate is None or not plan.versions.numerator
+        else version_players_of(candidate, stable),
     )
+
+
+def _players(plan: RoutePlan, candidate: Program | None, stable: Program) -> tuple[str, ...]:
+    if candidate is None or not plan.ablation.numerator:
+        return ()
+    return players_of(candidate, stable, both=plan.ablates_stable)
 
 
 def _milliseconds(at: datetime | None) -> float:

@@ -9,17 +9,18 @@ from typing import Any
 import orjson
 
 from sluicegate.contracts.adapters.system import unix_ms, uuid7
-from sluicegate.contracts.evidence import Ablation, ArmFacts
-from sluicegate.contracts.runs import Arm, Coalition, Comparison, Failure, RunOutcome, RunRecord
-from sluicegate.gateway.ablation import coalition_of
-from sluicegate.gateway.arms import Assignment, assign
+from sluicegate.contracts.evidence import ArmFacts
+from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, RunRecord
+from sluicegate.gateway.arms import assign
 from sluicegate.gateway.compare import compare
+from sluicegate.gateway.copies import COALITIONS, coalition, copies
 from sluicegate.gateway.engine.kernel import ArmState, Kernel
 from sluicegate.gateway.engine.program import MAX_DEADLINE, Program
 from sluicegate.gateway.engine.run import run_after, run_arm
 from sluicegate.gateway.facts import (
+    Ablations,
     RunFrame,
-    ablation_of,
+    ablations_of,
     arm_facts,
     disagreement,
     keeps_bodies,
@@ -41,7 +42,7 @@ from sluicegate.lineage.ports import Spool
 from sluicegate.lineage.spool import Pressure
 
 After = Callable[[], Awaitable[None]]
-_OF_CANDIDATE = frozenset({Arm.CANDIDATE, Arm.ABLATED})
+_OF_CANDIDATE = frozenset({Arm.CANDIDATE, Arm.ABLATED, Arm.MIXED})
 
 
 @dataclass(slots=True)
@@ -142,12 +143,12 @@ class RunService:
             started=started,
             patience=seconds,
             deadline=started + seconds,
-            coalition=_coalition(frame.assignment, live) if arm is Arm.ABLATED else None,
+            coalition=coalition(arm, frame.assignment, live),
         )
 
     def _destinations(self, arm: Arm) -> Destinations:
-        """Of a mirror. What one ablated run breaks opens no circuit to any other run."""
-        return Destinations(self.ablated_budgets) if arm is Arm.ABLATED else self.mirror_destinations
+        """Of a mirror. What one run with a coalition breaks opens no circuit to any other run."""
+        return Destinations(self.ablated_budgets) if arm in COALITIONS else self.mirror_destinations
 
     def _answered(
         self, frame: RunFrame, live: LivePlan, state: ArmState, trace: Trace
@@ -182,7 +183,7 @@ class RunService:
             if frame.assignment.mirrored and not is_whole:
                 self.spool.append(*self._observation(frame, served, {}, dropped=1))
             else:
-                self._write_evidence(frame, served, mirrors)
+                self._write_evidence(frame, live, served, mirrors)
 
     async def _mirror(
         self, frame: RunFrame, live: LivePlan, trace: Trace, patience: float, states: list[ArmState]
@@ -197,7 +198,7 @@ class RunService:
         async def in_turn() -> None:
             # Side by side, copies of one run would slow each other down at the components that they share, and
             # latencies would be no evidence: alone, each meets them as the user's run did.
-            for arm in _copies(frame.assignment, live):
+            for arm in copies(frame.assignment, live):
                 states.append(self._state(frame, live, trace, arm, patience, self.kernel.monotonic()))
                 await run_arm(states[-1])
                 await run_after(states[-1])  # for its reward
@@ -231,19 +232,18 @@ class RunService:
             )
         )
 
-    def _write_evidence(self, frame: RunFrame, served: ArmState, mirrors: list[ArmState]) -> None:
+    def _write_evidence(
+        self, frame: RunFrame, live: LivePlan, served: ArmState, mirrors: list[ArmState]
+    ) -> None:
         facts: dict[Arm, ArmFacts] = {served.arm: arm_facts(served)}
         lines: list[bytes] = []
-        ablation: Ablation | None = None
         for state in mirrors:
             comparison = None
-            if state.arm is Arm.ABLATED:
-                ablation = ablation_of(state)
-            else:
-                comparison = _compared(served, state)
-                facts[state.arm] = arm_facts(state, disagrees=disagreement(served, state, comparison))
+            if state.arm not in COALITIONS:
+                comparison = _compared(served, state, live)
+                facts[state.arm] = arm_facts(state, disagreement(served, state, comparison))
             lines.append(self._encoded(record_of(frame, state, comparison), state.program))
-        lines += self._observation(frame, served, facts, ablation=ablation)
+        lines += self._observation(frame, served, facts, ablations=ablations_of(mirrors))
         self.spool.append(*lines)
 
     def _observation(
@@ -253,7 +253,7 @@ class RunService:
         facts: dict[Arm, ArmFacts],
         *,
         dropped: int = 0,
-        ablation: Ablation | None = None,
+        ablations: Ablations = Ablations(),  # noqa: B008 - frozen
     ) -> list[bytes]:
         if not frame.assignment.observed:
             return []
@@ -264,7 +264,7 @@ class RunService:
             facts,
             expects_reward=missing and not dropped,
             dropped=dropped,
-            ablation=ablation,
+            ablations=ablations,
         )
         return [] if observation is None else [encode_observation(observation)]
 
@@ -298,22 +298,13 @@ class RunService:
         self.spool.append(self._encoded(record, program))
 
 
-def _copies(assignment: Assignment, live: LivePlan) -> tuple[Arm, ...]:
-    """The mirrored arms in the order in which they run; the ablated one disturbs none before it."""
-    compared = (Arm.CANDIDATE, Arm.CONTROL) if assignment.control else (Arm.CANDIDATE,)
-    last = (Arm.ABLATED,) if assignment.ablation and live.players else ()
-    return (*(reversed(compared) if assignment.control_first else compared), *last)
-
-
-def _coalition(assignment: Assignment, live: LivePlan) -> Coalition | None:
-    return coalition_of(live.players, assignment.ablation)
-
-
-def _compared(served: ArmState, other: ArmState) -> Comparison | None:
+def _compared(served: ArmState, other: ArmState, live: LivePlan) -> Comparison | None:
+    """By the candidate's contract, for both copies: what it says of its answers is part of what is rolled out."""
     if served.failure is not None or other.failure is not None:
         return None
     shows = served.program.redactor is None and other.program.redactor is None
-    return compare(served.output, other.output, shows_values=shows)
+    rules = (live.candidate or live.stable).compiled.hints
+    return compare(served.output, other.output, rules, shows_values=shows)
 
 
 def _response(state: ArmState, trace: Trace) -> Response:

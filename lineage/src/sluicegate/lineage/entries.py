@@ -25,7 +25,7 @@ from sluicegate.contracts.evidence import (
     RawObservation,
     RunFacts,
 )
-from sluicegate.contracts.runs import Arm, Coalition, RunOutcome, RunRecord, StepRecord
+from sluicegate.contracts.runs import Arm, Coalition, Game, RunOutcome, RunRecord, StepRecord
 from sluicegate.contracts.stages import Stage
 
 T = TypeVar("T")
@@ -160,6 +160,7 @@ def observation_from(row: tuple[int, str, str, int, str, bytes | str]) -> Observ
         candidate=facts_from(data.get("candidate")),
         control=facts_from(data.get("control")),
         ablation=ablation_from(data.get("ablation")),
+        mixed=ablation_from(data.get("mixed")),
         dropped=data.get("dropped", 0),
         by_run=tuple(_run_facts(item) for item in data.get("by_run", ())),
     )
@@ -184,6 +185,18 @@ def facts_from(data: Mapping[str, Any] | None) -> ArmFacts | None:
         violated=float(data.get("violated") or 0.0),
         reward=_number(data.get("reward")),
         disagrees=_number(data.get("disagrees")),
+        evaluated=_number(data.get("evaluated")),
+        outcome=_number(data.get("outcome")),
+        similarity=_number(data.get("similarity")),
+        texts=tuple(map(_number, data.get("texts", ())))[:MAX_LATENCIES],
+        choices={
+            str(field): {str(value): float(share) for value, share in shares.items() if share is not None}
+            for field, shares in data.get("choices", {}).items()
+        },
+        numbers={
+            str(field): tuple(float(x) for x in found if x is not None)[:MAX_LATENCIES]
+            for field, found in data.get("numbers", {}).items()
+        },
     )
 
 
@@ -196,13 +209,18 @@ def ablation_from(data: Mapping[str, Any] | None) -> Ablation | None:
         players=tuple(map(str, said["players"])),
         mask=int(said["mask"]),
         probability=float(said["probability"]),
+        game=Game(said.get("game", Game.FALLBACK)),
     )
     if not 0 <= coalition.mask < 1 << len(coalition.players):
         raise ValueError(f"coalition {coalition.mask} is none of {len(coalition.players)} players")
-    reward = _number(data.get("reward"))
+    return Ablation(coalition=coalition, reward=_reward(data, "reward"), stable=_reward(data, "stable"))
+
+
+def _reward(data: Mapping[str, Any], name: str) -> float | None:
+    reward = _number(data.get(name))
     if reward is not None and not 0.0 <= reward <= 1.0:
         raise ValueError(f"reward {reward} is outside [0, 1]")
-    return Ablation(coalition=coalition, reward=reward)
+    return reward
 
 
 def moment(value: Any) -> datetime:
@@ -230,6 +248,7 @@ def _raw_observation(entry: Mapping[str, Any]) -> RawObservation:
         run_id=text(entry, "run_id"),
         at=moment(entry["at"]),
         ablation=ablation_from(entry.get("ablation")),
+        mixed=ablation_from(entry.get("mixed")),
         dropped=int(entry.get("dropped") or 0),
         session=bool(entry.get("session")),
         expects_reward=bool(entry.get("expects_reward")),

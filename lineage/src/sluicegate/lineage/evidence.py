@@ -91,6 +91,15 @@ def save(connection: sqlite3.Connection, key: EvidenceKey, state: bytes) -> None
     connection.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)", (*key, state))
 
 
+def forget(connection: sqlite3.Connection, key: EvidenceKey, *, before: int) -> None:
+    """Drop the closed units of `key` below the sequence `before`; its newest stays, whose age retention goes by."""
+    connection.execute(
+        "DELETE FROM units WHERE rollout = ?1 AND stage = ?2 AND attempt = ?3 AND sequence < ?4 AND sequence <"
+        " (SELECT max(sequence) FROM units WHERE rollout = ?1 AND stage = ?2 AND attempt = ?3)",
+        (*key, before),
+    )
+
+
 Material = tuple[
     dict[int, list[RawObservation]],
     dict[str, list[entries.Amendment]],
@@ -129,4 +138,6 @@ def _packed(unit: units.ClosedUnit) -> bytes:
         body["by_run"] = unit.by_run
     if unit.ablation is not None:
         body["ablation"] = unit.ablation
+    if unit.mixed is not None:
+        body["mixed"] = unit.mixed
     return orjson.dumps(body | {arm.value: unit.arms.get(arm) for arm in units.ARMS})

@@ -17,6 +17,7 @@ from typing import Final
 from sluicegate.contracts.evidence import Ablation, ArmFacts, RawObservation, RunFacts
 from sluicegate.contracts.runs import Arm, RunOutcome
 from sluicegate.contracts.stages import MIRRORED_STAGES
+from sluicegate.lineage.choices import merged_choices, merged_numbers
 from sluicegate.lineage.entries import MAX_LATENCIES, MAX_RUN_IDS, Amendment
 
 MAX_KINDS: Final = 64  # kinds of violations kept per arm
@@ -37,6 +38,7 @@ class ClosedUnit:
     late: int = 0
     by_run: tuple[RunFacts, ...] = ()
     ablation: Ablation | None = None
+    mixed: Ablation | None = None
 
 
 def facts_of(part: RawObservation) -> dict[Arm, ArmFacts]:
@@ -58,6 +60,7 @@ def joined(first: RawObservation, second: RawObservation) -> RawObservation:
         candidate=first.candidate or second.candidate,
         control=first.control or second.control,
         ablation=first.ablation or second.ablation,
+        mixed=first.mixed or second.mixed,
         dropped=max(first.dropped, second.dropped),
     )
 
@@ -101,17 +104,23 @@ def close(parts: Sequence[RawObservation], amendments: Amendments) -> ClosedUnit
         dropped=sum(part.dropped for part in inside),
         late=len(parts) - len(inside),
         by_run=_by_run(inside, amended) if len(inside) > 1 else (),
-        ablation=_ablation(inside),
+        ablation=_ablation(part.ablation for part in inside),
+        mixed=_ablation(part.mixed for part in inside),
     )
 
 
-def _ablation(inside: Sequence[RawObservation]) -> Ablation | None:
-    """A unit has one coalition; the mean of what its runs earned."""
-    found = [part.ablation for part in inside if part.ablation is not None]
+def _ablation(parts: Iterable[Ablation | None]) -> Ablation | None:
+    """A unit has one coalition in a game; the mean of what its runs earned, of stable's only when it covers the same runs."""
+    found = [part for part in parts if part is not None]
     if not found:
         return None
-    rewards = (one.reward for one in found if one.coalition == found[0].coalition)
-    return Ablation(coalition=found[0].coalition, reward=_mean_of_known(rewards))
+    same = [one for one in found if one.coalition == found[0].coalition]
+    paired = all((one.reward is None) == (one.stable is None) for one in same)
+    return Ablation(
+        coalition=found[0].coalition,
+        reward=_mean_of_known(one.reward for one in same),
+        stable=_mean_of_known(one.stable for one in same) if paired else None,
+    )
 
 
 def _by_run(
@@ -138,6 +147,7 @@ def amended_facts(
         arm = amendment.arm or serving_arm(part)
         if arm not in facts:
             continue
+        facts[arm] = _confronted(facts[arm], amendment)
         if amendment.reward is not None:
             facts[arm] = replace(facts[arm], reward=amendment.reward)
         if amendment.outcome is not None:
@@ -160,6 +170,12 @@ def merged(facts: Sequence[ArmFacts]) -> ArmFacts:
         violated=sum(item.violated for item in facts) / count,
         reward=_mean_of_known(item.reward for item in facts),
         disagrees=_mean_of_known(item.disagrees for item in facts),
+        evaluated=_mean_of_known(item.evaluated for item in facts),
+        outcome=_mean_of_known(item.outcome for item in facts),
+        similarity=_mean_of_known(item.similarity for item in facts),
+        texts=tuple(value for item in facts for value in item.texts)[:MAX_LATENCIES],
+        choices=merged_choices([item.choices for item in facts]),
+        numbers=merged_numbers([item.numbers for item in facts]),
     )
 
 
@@ -198,6 +214,19 @@ def _complete(part: RawObservation, amendments: Sequence[Amendment]) -> datetime
 def _precedence(amendment: Amendment) -> tuple[bool, float]:
     at = amendment.at.timestamp() if amendment.at is not None else 0.0
     return amendment.kind == "outcome", at
+
+
+def _confronted(facts: ArmFacts, amendment: Amendment) -> ArmFacts:
+    """The business's word beside the evaluator's reward, where there is one: the last word counts."""
+    if amendment.kind != "outcome":
+        return facts
+    evaluated = facts.reward if facts.outcome is None else facts.evaluated
+    said = amendment.reward
+    if said is None and amendment.outcome is not None:
+        said = 1.0 if amendment.outcome is RunOutcome.SUCCEEDED else 0.0
+    if said is None or evaluated is None:
+        return facts
+    return replace(facts, evaluated=evaluated, outcome=said)
 
 
 def _success(part: RawObservation, arm: Arm, outcome: RunOutcome) -> float:

@@ -49,7 +49,7 @@ RUN_DURATION: Final = Definition(
     "sluicegate_run_duration_seconds",
     Kind.HISTOGRAM,
     _ARM,
-    "End-to-end latency of a run in its arm.",
+    "End-to-end latency of a run in its arm; rejected runs are not counted.",
     SECONDS,
     exemplar=True,
 )
@@ -57,7 +57,7 @@ COMPONENT_CALLS: Final = Definition(
     "sluicegate_component_calls_total",
     Kind.COUNTER,
     (*_COMPONENT, "outcome"),
-    "Steps that called a component, by how the step ended; skipped steps are not counted.",
+    "Steps that called a component, by how the step ended; steps that were skipped, stubbed or forced onto the fallback are not counted.",
 )
 COMPONENT_DURATION: Final = Definition(
     "sluicegate_component_duration_seconds",
@@ -89,6 +89,60 @@ REWARD: Final = Definition(
     REWARDS,
     exemplar=True,
 )
+SIMILARITY: Final = Definition(
+    "sluicegate_response_similarity_score",
+    Kind.HISTOGRAM,
+    _ARM,
+    "Similarity of a mirrored answer to the one the user got, in [0, 1].",
+    REWARDS,
+    exemplar=True,
+)
+RUN_CORRECTIONS: Final = Definition(
+    "sluicegate_run_corrections_total",
+    Kind.COUNTER,
+    (*_ARM, "correction"),
+    "Answers of sluicegate_runs_total that were good until an outcome call said Failed, and those that a later call put "
+    "right again (Restored).",
+    exemplar=True,
+)
+FAILED_LATER: Final = "Failed"
+RESTORED: Final = "Restored"
+CORRECTIONS: Final = (FAILED_LATER, RESTORED)
+FALLBACK_RUNS: Final = Definition(
+    "sluicegate_component_fallback_runs_total",
+    Kind.COUNTER,
+    (*_ARM, "component"),
+    "Runs in which the component fell back, however often; 0 for each other component of the workflow. Forced "
+    "ablations are not counted.",
+    exemplar=True,
+)
+RUN_LATENCY_SLA: Final = Definition(
+    "sluicegate_run_latency_sla_ratio",
+    Kind.HISTOGRAM,
+    _ARM,
+    "Latency of a run over the workflow's sla.maxLatencyMs, where it has one: 1 is the promise, and a border.",
+    (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0),
+    exemplar=True,
+)
+P95_LATENCY: Final = Definition(
+    "sluicegate_workflow_p95_latency_seconds",
+    Kind.GAUGE,
+    _ARM,
+    "95th percentile of the latency of runs of the latest half hour to hour in which there were any, within 1 %.",
+)
+COMPONENT_P95: Final = Definition(
+    "sluicegate_component_p95_latency_seconds",
+    Kind.GAUGE,
+    _COMPONENT,
+    "The same of a component's steps, retries included.",
+)
+SLA: Final = Definition(
+    "sluicegate_workflow_sla",
+    Kind.GAUGE,
+    (*_REVISION, "bound"),
+    "What the revision's contract promises, by the name and in the unit of `contract.sla`.",
+)
+SLA_BOUNDS: Final = ("maxLatencyMs", "latencyQuantile", "minSuccessRate", "maxFallbackRate")
 MIRRORS_DROPPED: Final = Definition(
     "sluicegate_mirrors_dropped_total",
     Kind.COUNTER,
@@ -100,6 +154,12 @@ STAGE: Final = Definition(
     Kind.GAUGE,
     ("namespace", "workflow", "stage"),
     "1 for the state that the workflow's rollout is in, 0 for the others.",
+)
+HELD: Final = Definition(
+    "sluicegate_rollout_held",
+    Kind.GAUGE,
+    ("namespace", "workflow"),
+    "1 while the workflow's rollout is held: it waits for a person.",
 )
 SHARE: Final = Definition(
     "sluicegate_traffic_share",
@@ -113,11 +173,45 @@ OUTCOMES: Final = Definition(
     ("namespace", "workflow", "outcome"),
     "Rollouts that ended, by outcome.",
 )
+CONTRIBUTION: Final = Definition(
+    "sluicegate_component_reward_contribution",
+    Kind.GAUGE,
+    (*_ARM, "component", "bound"),
+    "What a component adds to the reward (Shapley value), by bound: estimate, and low and high of its 95 % interval. Arms: ablated "
+    "and stable-ablated against declared fallbacks, mixed against stable's versions.",
+)
+SPREAD: Final = Definition(
+    "sluicegate_reward_shapley_variance",
+    Kind.GAUGE,
+    _ARM,
+    "Population variance of the components' contributions to the reward, without what noise adds to it.",
+)
 GATE_LOG_E: Final = Definition(
     "sluicegate_gate_log_e",
     Kind.GAUGE,
     ("namespace", "workflow", "gate", "component", "question"),
-    "Log e-value of a gate's question: harm (is it worse?) and safe (is it no worse than the margin?).",
+    "Log e-value of a gate's question: harm (is it worse?) and safe (is it no worse than the margin?). Of ComponentDrift "
+    "there is one for each output, named component.output.",
+)
+DRIFT_SCORE: Final = Definition(
+    "sluicegate_component_drift_score",
+    Kind.GAUGE,
+    ("namespace", "workflow", "component", "output"),
+    "KL divergence, in nats, of what the candidate's component gives in an observed output from what stable's gives in the "
+    "same stage, less its bias. For dashboards: what is much depends on the units, so alarm on sluicegate_gate_log_e.",
+)
+DECAY_LOG_E: Final = Definition(
+    "sluicegate_decay_log_e",
+    Kind.GAUGE,
+    ("namespace", "workflow", "signal", "component"),
+    "Natural log of the decay detector of the stable version: WorkflowReward, and ComponentFallbackRateMax of each component; "
+    "absent while the baseline is counted.",
+)
+DECAY_THRESHOLD: Final = Definition(
+    "sluicegate_decay_threshold",
+    Kind.GAUGE,
+    ("namespace", "workflow", "signal", "component"),
+    "Natural log at which that detector alarms.",
 )
 RECONCILE: Final = Definition(
     "sluicegate_reconcile_seconds",
@@ -212,13 +306,21 @@ GATEWAY: Final = (
     FALLBACKS,
     VIOLATIONS,
     REWARD,
+    SIMILARITY,
     MIRRORS_DROPPED,
 )
+GOLDEN: Final = (RUN_CORRECTIONS, FALLBACK_RUNS, RUN_LATENCY_SLA, P95_LATENCY, COMPONENT_P95, SLA)
 CONTROL: Final = (
     STAGE,
+    HELD,
     SHARE,
     OUTCOMES,
     GATE_LOG_E,
+    DRIFT_SCORE,
+    CONTRIBUTION,
+    SPREAD,
+    DECAY_LOG_E,
+    DECAY_THRESHOLD,
     RECONCILE,
     QUEUE_DEPTH,
     QUEUE_WAIT,
@@ -226,7 +328,7 @@ CONTROL: Final = (
 )
 PROCESSES: Final = (WORKERS, WORKER_RESTARTS, INGEST_LAG, INGEST_FAILURES)
 CLUSTER: Final = (LEADER, EPOCH, API_CALLS, ADMISSIONS, EVENTS, ROUTE_REPAIRS, CACHED, CERTIFICATE)
-EVERY: Final = (*GATEWAY, *CONTROL, *PROCESSES, *CLUSTER)
+EVERY: Final = (*GATEWAY, *GOLDEN, *CONTROL, *PROCESSES, *CLUSTER)
 
 
 def reference() -> str:

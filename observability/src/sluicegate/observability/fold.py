@@ -8,16 +8,21 @@ from typing import Any, Final
 
 from sluicegate.contracts.errors import Conflict, Problem, Refused
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question, StageEvidence
-from sluicegate.contracts.stages import Stage
+from sluicegate.contracts.runs import Arm
+from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.badness import valid_latencies
-from sluicegate.observability.contributions.ablated import Ablated
+from sluicegate.observability.contributions.ablated import STATES, Ablated
+from sluicegate.observability.contributions.likeness import Pairs
+from sluicegate.observability.drift.outputs import Outputs
+from sluicegate.observability.improvement import Improvements
 from sluicegate.observability.ratio import Choices
 from sluicegate.observability.sketch import Sketch
 from sluicegate.observability.track import Track
 from sluicegate.observability.violations import UnseenViolations
 
-FORMAT: Final = 2
-"""2: units are counted by the time at which their arm was chosen, ablated ones by coalition."""
+FORMAT: Final = 3
+"""2: units are counted by the time at which their arm was chosen, ablated ones by coalition. 3: answers have a floor of
+similarity, contributions running means."""
 
 
 class Fold:
@@ -33,6 +38,7 @@ class Fold:
         "_choices",
         "_dropped",
         "_first_at",
+        "_improvements",
         "_last_at",
         "_stable_latency",
         "_stable_units",
@@ -51,11 +57,12 @@ class Fold:
         self._units = self._stable_units = self._dropped = 0
         self._first_at: datetime | None = None
         self._last_at: datetime | None = None
-        self._tracks = [Track(question, key.stage) for question in questions]
+        self._tracks = [_track(question)(question, key.stage) for question in questions]
         self._candidate_latency, self._stable_latency = Sketch(), Sketch()
         self._unseen = UnseenViolations()
-        self._ablated = Ablated()
+        self._ablated = {arm: Ablated(arm) for arm in STATES}
         self._choices = Choices(key.stage)
+        self._improvements = Improvements(key.stage)
 
     def add(self, observation: Observation) -> bool:
         """Fold one unit; False when it was folded before. Raises ValueError for another stage's unit."""
@@ -76,8 +83,10 @@ class Fold:
         _sketch(self._candidate_latency, observation.candidate)
         _sketch(self._stable_latency, observation.stable)
         self._unseen.add(observation)
-        self._ablated.add(observation)
+        for ablated in self._ablated.values():
+            ablated.add(observation)
         self._choices.add(observation)
+        self._improvements.add(observation)
         for track in self._tracks:
             track.add(observation)
         return True
@@ -99,11 +108,17 @@ class Fold:
             first_at=self._first_at,
             last_at=self._last_at,
             units_per_hour=self._units_per_hour(),
-            signals=tuple(track.evidence(candidate_p95, stable_p95) for track in self._tracks),
+            signals=tuple(
+                track.evidence(candidate_p95, stable_p95) if isinstance(track, Track) else track.evidence()
+                for track in self._tracks
+            ),
             unseen_violations=self._unseen.shown(),
             unseen_overflow=self._unseen.overflow,
-            ablated=self._ablated.evidence(),
+            ablated=self._ablated[Arm.ABLATED].evidence(),
+            stable_ablated=self._ablated[Arm.ABLATED_STABLE].evidence(),
+            mixed=self._ablated[Arm.MIXED].evidence(),
             routing=self._choices.evidence(),
+            improvement=self._improvements.evidence(),
         )
 
     def _units_per_hour(self) -> float | None:
@@ -127,8 +142,9 @@ class Fold:
             "candidateLatency": self._candidate_latency.to_json(),
             "stableLatency": self._stable_latency.to_json(),
             "unseen": self._unseen.to_json(),
-            "ablated": self._ablated.to_json(),
+            **{name: self._ablated[arm].to_json() for arm, name in STATES.items()},
             "choices": self._choices.to_json(),
+            "improvements": self._improvements.to_json(),
             "tracks": [track.to_json() for track in self._tracks],
         }
         return json.dumps(state, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
@@ -166,13 +182,25 @@ class Fold:
         fold._candidate_latency = Sketch.from_json(state["candidateLatency"])
         fold._stable_latency = Sketch.from_json(state["stableLatency"])
         fold._unseen = UnseenViolations.from_json(state["unseen"])
-        fold._ablated = Ablated.from_json(state["ablated"])
+        fold._ablated = {arm: Ablated.from_json(state[name], arm) for arm, name in STATES.items()}
         fold._choices = Choices.from_json(state["choices"], fold.key.stage)
+        fold._improvements = Improvements.from_json(state["improvements"], fold.key.stage)
         fold._tracks = [
-            Track.from_json(track, question, fold.key.stage)
+            _track(question).from_json(track, question, fold.key.stage)
             for track, question in zip(state["tracks"], questions, strict=True)
         ]
         return fold
+
+
+def _track(question: Question) -> type[Track] | type[Outputs] | type[Pairs]:
+    return _TRACKS.get(question.signal, Track)
+
+
+_TRACKS: Final[dict[Signal, type[Outputs] | type[Pairs]]] = {
+    Signal.DRIFT: Outputs,
+    Signal.SHAPLEY_VARIANCE: Pairs,
+}
+"""Signals whose evidence is no comparison of the arms' badness."""
 
 
 def _sketch(sketch: Sketch, facts: ArmFacts | None) -> None:

@@ -1,74 +1,37 @@
 """The Prometheus exporter: what the process that ingests spools and runs the control loop shows.
 
-One registry, given by the caller. Series of a workflow or revision that is gone are removed, and at most
-MOST_REVISIONS revisions are kept (the least recently seen goes first), so that cardinality is bounded.
+One registry, given by the caller. Series of a workflow that is gone or a revision that is retired (`revisions`) are
+removed, so that cardinality is bounded.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from sluicegate.contracts.evidence import SignalEvidence
+from sluicegate.contracts.evidence import AblatedUnits, SignalEvidence
 from sluicegate.contracts.runs import Arm, Failure, RunOutcome, StepOutcome
 from sluicegate.contracts.stages import Outcome, State
+from sluicegate.contracts.watch import WatchedSignal
 from sluicegate.observability import catalog
-from sluicegate.observability.catalog import Definition, Kind, reference
+from sluicegate.observability.catalog import Definition, reference
+from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
+from sluicegate.observability.drift.score import kl_of
+from sluicegate.observability.families import Family, amount, number
+from sluicegate.observability.golden import Golden, Ran, called, moment
+from sluicegate.observability.revisions import Revisions
 
 __all__ = ["ClusterMetrics", "ControlMetrics", "GatewayMetrics", "ProcessMetrics", "reference"]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-MOST_REVISIONS: Final = 500
+MOST_ROLLOUTS: Final = 500
 MOST_PENDING: Final = 10_000
 OTHER: Final = "Other"
-_LARGEST: Final = 1e300
 _STRATEGIES: Final = frozenset({"Skip", "Value", "Component", "StableVersion", "Stub", "Fail"})
-_CALLED: Final = frozenset({StepOutcome.OK, StepOutcome.FALLBACK, StepOutcome.FAILED})
-
-
-class _Family:
-    """One metric and the label values it has shown, so that they can be removed by their first labels."""
-
-    def __init__(self, definition: Definition, registry: CollectorRegistry) -> None:
-        self.definition = definition
-        self._metric = _metric(definition, registry)
-        self._children: dict[tuple[str, ...], Any] = {}
-
-    def child(self, *values: str) -> Any:
-        """The series with these label values."""
-        child = self._children.get(values)
-        if child is None:
-            child = self._metric.labels(*values) if values else self._metric
-            self._children[values] = child
-        return child
-
-    def count(self, *values: str, run: str | None = None) -> None:
-        """One more."""
-        self.child(*values).inc(1, _exemplar(run) if self.definition.exemplar else None)
-
-    def observe(self, amount: float | None, *values: str, run: str | None = None) -> None:
-        """One more value; None is no value."""
-        if amount is not None:
-            self.child(*values).observe(amount, _exemplar(run) if self.definition.exemplar else None)
-
-    def forget(self, *first: str) -> None:
-        """Remove every series that starts with these label values."""
-        for values in [values for values in self._children if values[: len(first)] == first]:
-            del self._children[values]
-            self._metric.remove(*values)
-
-
-class _Ran(NamedTuple):
-    """The labels of a run whose reward may still come."""
-
-    namespace: str
-    workflow: str
-    revision: str
-    arm: str
 
 
 class GatewayMetrics:
@@ -79,10 +42,11 @@ class GatewayMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lock = threading.Lock()
-        self._families = {item.name: _Family(item, registry) for item in catalog.GATEWAY}
-        self._revisions: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._families = {item.name: Family(item, registry) for item in catalog.GATEWAY}
+        self._golden = Golden(registry, self._lock)
+        self._revisions = Revisions()
         self._rollouts: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        self._pending: OrderedDict[tuple[str, str], _Ran] = OrderedDict()
+        self._pending: OrderedDict[tuple[str, str], Ran] = OrderedDict()
         self._feeds = {
             "run": self._run,
             "after": self._after,
@@ -105,12 +69,23 @@ class GatewayMetrics:
     def forget_workflow(self, namespace: str, workflow: str) -> None:
         """Remove every series of a workflow that is gone."""
         with self._lock:
-            for key in [key for key in self._revisions if key[:2] == (namespace, workflow)]:
-                self._forget(key)
-            self._families[catalog.MIRRORS_DROPPED.name].forget(namespace, workflow)
+            self._forget_workflow(namespace, workflow)
+
+    def keep_workflows(self, alive: Collection[tuple[str, str]]) -> None:
+        """Remove every series of workflows other than these (namespace, name)."""
+        with self._lock:
+            for namespace, workflow in self._revisions.workflows():
+                if (namespace, workflow) not in alive:
+                    self._forget_workflow(namespace, workflow)
+
+    def _forget_workflow(self, namespace: str, workflow: str) -> None:
+        for key in self._revisions.of(namespace, workflow):
+            self._forget(key)
+        self._families[catalog.MIRRORS_DROPPED.name].forget(namespace, workflow)
 
     def _forget(self, key: tuple[str, str, str]) -> None:
-        self._revisions.pop(key, None)
+        self._revisions.forget(key)
+        self._golden.forget(*key)
         for run in [run for run, ran in self._pending.items() if ran[:3] == key]:
             del self._pending[run]
         for item in catalog.GATEWAY:
@@ -118,7 +93,7 @@ class GatewayMetrics:
                 self._families[item.name].forget(*key)
 
     def _run(self, entry: Mapping[str, Any]) -> None:
-        ran = _Ran(
+        ran = Ran(
             _text(entry, "namespace"),
             _text(entry, "workflow"),
             _text(entry, "revision"),
@@ -128,11 +103,20 @@ class GatewayMetrics:
         run = _text(entry, "run_id")
         serving = entry.get("serving") is True
         outcome = _known(RunOutcome, entry.get("outcome"))
-        self._family(catalog.RUNS).count(*ran, str(serving).lower(), outcome, run=run)
-        self._family(catalog.RUN_DURATION).observe(_seconds(entry.get("latency_ms")), *ran, run=run)
+        runs, is_serving = self._family(catalog.RUNS), str(serving).lower()
+        for ended in (RunOutcome.SUCCEEDED, RunOutcome.FAILED):
+            runs.child(*ran, is_serving, ended)  # begins at 0
+        runs.count(*ran, is_serving, outcome, run=run)
+        if outcome != RunOutcome.REJECTED:
+            self._family(catalog.RUN_DURATION).observe(_seconds(entry.get("latency_ms")), *ran, run=run)
+        self._golden.run(ran, entry, run)
         self._violations(ran, "", entry, run)
         self._steps(ran, entry, run)
-        reward = _number(entry.get("reward"))
+        compared = entry.get("comparison")
+        if isinstance(compared, Mapping):
+            similarity = number(compared.get("similarity"))
+            self._family(catalog.SIMILARITY).observe(similarity, *ran, run=run)
+        reward = number(entry.get("reward"))
         if reward is None:
             _remember(self._pending, (run, ran.arm), ran, MOST_PENDING)
             if serving:
@@ -140,39 +124,38 @@ class GatewayMetrics:
         else:
             self._family(catalog.REWARD).observe(reward, *ran, run=run)
 
-    def _seen(self, ran: _Ran, entry: Mapping[str, Any]) -> None:
-        key = ran[:3]
-        self._revisions[key] = None
-        self._revisions.move_to_end(key)
-        if len(self._revisions) > MOST_REVISIONS:
-            self._forget(next(iter(self._revisions)))
+    def _seen(self, ran: Ran, entry: Mapping[str, Any]) -> None:
+        for gone in self._revisions.ran(ran[:3], moment(entry.get("started_at"))):
+            self._forget(gone)
         rollout = entry.get("rollout")
         if isinstance(rollout, str):
-            _remember(self._rollouts, rollout, (ran.namespace, ran.workflow), MOST_REVISIONS)
+            _remember(self._rollouts, rollout, (ran.namespace, ran.workflow), MOST_ROLLOUTS)
 
-    def _steps(self, ran: _Ran, entry: Mapping[str, Any], run: str) -> None:
+    def _steps(self, ran: Ran, entry: Mapping[str, Any], run: str) -> None:
         for step in _mappings(entry.get("steps")):
             component = _text(step, "component")
             self._violations(ran, component, step, run)
-            outcome = step.get("outcome")
-            if not isinstance(outcome, str) or outcome not in _CALLED:
-                continue
+        for step in called(entry):
+            component = _text(step, "component")
             labels = (*ran, component, _text(step, "version"))
-            self._family(catalog.COMPONENT_CALLS).count(*labels, outcome)
+            calls = self._family(catalog.COMPONENT_CALLS)
+            calls.child(*labels, StepOutcome.OK)  # begins at 0
+            calls.count(*labels, str(step.get("outcome")))
             seconds = _seconds(step.get("latency_ms"))
             self._family(catalog.COMPONENT_DURATION).observe(seconds, *labels, run=run)
             fallback = step.get("fallback")
-            if isinstance(fallback, Mapping) and fallback.get("forced") is not True:
+            if isinstance(fallback, Mapping):
                 strategy = str(fallback.get("strategy"))
                 strategy = strategy if strategy in _STRATEGIES else OTHER
                 reason = _known(Failure, fallback.get("reason"))
                 self._family(catalog.FALLBACKS).count(*ran, component, strategy, reason, run=run)
 
-    def _violations(self, ran: _Ran, component: str, entry: Mapping[str, Any], run: str) -> None:
+    def _violations(self, ran: Ran, component: str, entry: Mapping[str, Any], run: str) -> None:
         for _ in _mappings(entry.get("violations")):
             self._family(catalog.VIOLATIONS).count(*ran, component, run=run)
 
     def _after(self, entry: Mapping[str, Any]) -> None:
+        self._golden.after(entry)
         run = _text(entry, "run_id")
         ran = self._pending.get((run, _known(Arm, entry.get("arm"))))
         if ran is not None:
@@ -180,27 +163,32 @@ class GatewayMetrics:
             self._late_reward(ran, entry, run)
 
     def _outcome(self, entry: Mapping[str, Any]) -> None:
+        self._golden.outcome(entry)
         run = _text(entry, "run_id")
         ran = self._pending.get((run, ""))
         if ran is not None:
             self._late_reward(ran, entry, run)
 
-    def _late_reward(self, ran: _Ran, entry: Mapping[str, Any], run: str) -> None:
+    def _late_reward(self, ran: Ran, entry: Mapping[str, Any], run: str) -> None:
         """The first reward of a run counts; later ones correct the document, not the metric."""
-        reward = _number(entry.get("reward"))
+        reward = number(entry.get("reward"))
         if reward is not None and self._pending.pop((run, ran.arm), None) is not None:
             self._family(catalog.REWARD).observe(reward, *ran, run=run)
 
     def _observation(self, entry: Mapping[str, Any]) -> None:
-        dropped = _number(entry.get("dropped"))
+        dropped = number(entry.get("dropped"))
         key = entry.get("key")
         if not dropped or dropped < 0.0 or not isinstance(key, (list, tuple)) or not key:
             return
         namespace, workflow = self._rollouts.get(str(key[0]), (OTHER, OTHER))
         self._family(catalog.MIRRORS_DROPPED).child(namespace, workflow).inc(dropped)
 
-    def _family(self, definition: Definition) -> _Family:
+    def _family(self, definition: Definition) -> Family:
         return self._families[definition.name]
+
+
+CONTRIBUTION_ALPHA: Final = 0.05
+"""Of the intervals of contributions."""
 
 
 class ControlMetrics:
@@ -208,7 +196,7 @@ class ControlMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lock = threading.Lock()
-        self._families = {item.name: _Family(item, registry) for item in catalog.CONTROL}
+        self._families = {item.name: Family(item, registry) for item in catalog.CONTROL}
 
     def queued(self, depth: int) -> None:
         """Keys that are ready and not yet taken."""
@@ -231,6 +219,10 @@ class ControlMetrics:
         for other in State:
             self._child(catalog.STAGE, namespace, workflow, other).set(1.0 if other is state else 0.0)
 
+    def held(self, namespace: str, workflow: str, *, held: bool) -> None:
+        """Whether the workflow's rollout waits for a person."""
+        self._child(catalog.HELD, namespace, workflow).set(1.0 if held else 0.0)
+
     def declared_share(self, namespace: str, workflow: str, candidate: float) -> None:
         """Share of users whom the plan gives to the candidate, [0, 1]."""
         self._child(catalog.SHARE, namespace, workflow, "candidate").set(candidate)
@@ -242,14 +234,47 @@ class ControlMetrics:
 
     def gate(self, namespace: str, workflow: str, gate: str, evidence: SignalEvidence) -> None:
         """The present evidence of a gate."""
-        labels = (namespace, workflow, gate, evidence.component or "")
+        component = evidence.component or ""
+        if evidence.output is not None:
+            score = 0.0 if evidence.outputs is None else kl_of(evidence.outputs, evidence.units)
+            self._child(catalog.DRIFT_SCORE, namespace, workflow, component, evidence.output).set(score)
+            component = f"{component}.{evidence.output}"
+        labels = (namespace, workflow, gate, component)
         self._child(catalog.GATE_LOG_E, *labels, "harm").set(evidence.harm_log_e)
         self._child(catalog.GATE_LOG_E, *labels, "safe").set(evidence.safe_log_e)
 
-    def forget_gates(self, namespace: str, workflow: str) -> None:
-        """Remove the gates' series: their stage or rollout is over."""
+    def contributions(self, namespace: str, workflow: str, revision: str, units: AblatedUnits) -> None:
+        """What the components of a revision add to the reward; nothing before intervals can be told."""
+        if units.units < LEAST_UNITS or units.spread is None:
+            return
+        labels, reach = (
+            (namespace, workflow, revision, units.arm),
+            multiplier(units.units, CONTRIBUTION_ALPHA),
+        )
+        self._child(catalog.SPREAD, *labels).set(units.spread)
+        for one in units.estimates:
+            for bound, place in (("low", -reach), ("estimate", 0.0), ("high", reach)):
+                self._child(catalog.CONTRIBUTION, *labels, one.component, bound).set(
+                    one.value + place * one.error
+                )
+
+    def decay(self, namespace: str, workflow: str, signal: WatchedSignal) -> None:
+        """One signal of the watch over the stable version."""
+        labels = (namespace, workflow, signal.signal, signal.component or "")
+        self._child(catalog.DECAY_LOG_E, *labels).set(signal.log_e)
+        self._child(catalog.DECAY_THRESHOLD, *labels).set(signal.threshold)
+
+    def forget_decay(self, namespace: str, workflow: str) -> None:
+        """Remove the watch's series: they are told anew, perhaps of another version."""
         with self._lock:
-            self._families[catalog.GATE_LOG_E.name].forget(namespace, workflow)
+            for item in (catalog.DECAY_LOG_E, catalog.DECAY_THRESHOLD):
+                self._families[item.name].forget(namespace, workflow)
+
+    def forget_gates(self, namespace: str, workflow: str) -> None:
+        """Remove the series of gates and contributions: their stage or rollout is over."""
+        with self._lock:
+            for item in (catalog.GATE_LOG_E, catalog.DRIFT_SCORE, catalog.CONTRIBUTION, catalog.SPREAD):
+                self._families[item.name].forget(namespace, workflow)
 
     def forget(self, namespace: str, workflow: str) -> None:
         """Remove every series of a workflow that is gone."""
@@ -274,7 +299,7 @@ class ProcessMetrics:
     """The gateway workers and the ingester of one process tree. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        series = {item: _Family(item, registry).child() for item in catalog.PROCESSES}
+        series = {item: Family(item, registry).child() for item in catalog.PROCESSES}
         self._workers, self._restarts = series[catalog.WORKERS], series[catalog.WORKER_RESTARTS]
         self._lag, self._failures = series[catalog.INGEST_LAG], series[catalog.INGEST_FAILURES]
 
@@ -300,7 +325,7 @@ class ClusterMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lock = threading.Lock()
-        self._families = {item.name: _Family(item, registry) for item in catalog.CLUSTER}
+        self._families = {item.name: Family(item, registry) for item in catalog.CLUSTER}
         self.leads(None)
 
     def leads(self, epoch: int | None) -> None:
@@ -343,19 +368,6 @@ class ClusterMetrics:
             return self._families[definition.name].child(*labels)
 
 
-def _metric(definition: Definition, registry: CollectorRegistry) -> Any:
-    name, text, labels = definition.name, definition.help, definition.labels
-    if definition.kind is Kind.HISTOGRAM:
-        return Histogram(name, text, labels, buckets=definition.buckets, registry=registry)
-    kinds = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge}
-    return kinds[definition.kind](name, text, labels, registry=registry)
-
-
-def _exemplar(run: str | None) -> dict[str, str] | None:
-    """OpenMetrics allows 128 characters of labels and values."""
-    return {"run_id": run} if run and len(run) <= 64 else None
-
-
 def _known(kind: type[Arm] | type[RunOutcome] | type[Failure], value: object) -> str:
     """The value when it is in the closed set, else Other."""
     return value if isinstance(value, str) and value in kind._value2member_map_ else OTHER
@@ -366,16 +378,9 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
     return value[:128] if isinstance(value, str) else ""
 
 
-def _number(value: object) -> float | None:
-    """A finite number; true and false are none."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return None
-    return float(value) if abs(value) <= _LARGEST else None  # false for NaN
-
-
 def _seconds(milliseconds: object) -> float | None:
-    number = _number(milliseconds)
-    return None if number is None or number < 0.0 else number / 1000.0
+    found = amount(milliseconds)
+    return None if found is None else found / 1000.0
 
 
 def _mappings(value: object) -> Iterable[Mapping[str, Any]]:

@@ -14,9 +14,19 @@ from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Signal, Stage, Verdict
-from sluicegate.rollout import phrases, shares, verdicts
+from sluicegate.rollout import (
+    drifts,
+    explaining,
+    external,
+    improvement,
+    likeness,
+    outputs,
+    phrases,
+    shares,
+    verdicts,
+)
 from sluicegate.rollout.judging import Ruling, View, at_deadline, stale
-from sluicegate.rollout.planning import BOUNDARY
+from sluicegate.rollout.planning import BOUNDARY, asks_for_units
 
 UNSEEN_RUNS: Final = 3
 """Units that must show a kind of violation which stable never showed (ARCHITECTURE section 9)."""
@@ -32,7 +42,11 @@ REASONS: Final = {
     "dated more than a minute ahead, so that a clock is wrong.",
     "NonFinite": "The evidence holds a number that is none.",
     "TooManyDropped": "More than half of the mirrors were dropped for want of budget.",
+    **external.REASONS,
+    **likeness.REASONS,
+    **drifts.REASONS,
     **shares.REASONS,
+    **improvement.REASONS,
 }
 """What each reason of a finding means; docs/reference/gates.md is made of it."""
 
@@ -62,12 +76,15 @@ class Case:
 
 
 def evaluate(view: View) -> tuple[Finding, ...]:
-    """Every gate of the stage, in its order, then the check of the routing; all findings are kept.
+    """Every gate of the stage, in its order, then the checks that are always on; all findings are kept.
 
-    A stage without gates asks for no evidence (runtime Service), so that there is nothing to check.
+    A stage whose gates ask for no units (runtime Service) has nothing to check.
     """
     found = judge_all(view)
-    return (*found, _routing(view)) if found else ()
+    if not asks_for_units(view.stage):
+        return found
+    confirmed = improvement.judge(view)
+    return (*found, _routing(view), *(() if confirmed is None else (confirmed,)))
 
 
 def judge_all(view: View) -> tuple[Finding, ...]:
@@ -94,14 +111,22 @@ def compared(view: View, gate: PlannedGate) -> Finding:
     rulings = [(case, at_deadline(view, _rule(case))) for case in cases]
     case, ruling = min(rulings, key=lambda pair: _rank(*pair))
     finding = _finding(gate, case.item, ruling)
+    if ruling.verdict is Verdict.FAIL and gate.signal in explaining.EXPLAINED:
+        return replace(finding, message=f"{finding.message}{explaining.culprit(view.evidence)}")
     if ruling.reason == "UnseenViolation":
         return replace(finding, runs=_unseen_runs(case))
+    if gate.signal is Signal.DRIFT:
+        return replace(
+            finding, message=f"{finding.message}{drifts.beside(case.item)}{drifts.new_values(items)}"
+        )
     return finding
 
 
 def _items(view: View, gate: PlannedGate, evidence: StageEvidence) -> tuple[SignalEvidence, ...]:
     """The answers to the gate's questions; a component without an answer gets an empty one, which is NoData."""
     found = evidence.of(gate.signal)
+    if gate.signal is Signal.DRIFT:
+        return drifts.items(outputs.seen_in(view.spec.observed, view.stage.name), found)
     if gate.signal is not Signal.FALLBACK_RATE_MAX:
         return found[:1]
     known = {item.component: item for item in found}
@@ -159,7 +184,7 @@ def _absent(case: Case) -> Ruling | None:
     if item.units > 0 and item.candidate is not None and item.stable is not None:
         return None
     missing = f" ({item.missing} units lack the value)" if item.missing else ""
-    name = f" of {item.component}" if item.component else ""
+    name = f" of {item.component}{f'.{item.output}' if item.output else ''}" if item.component else ""
     return Ruling(Verdict.WAIT, "NoData", f"nothing comparable was observed for {item.signal}{name}{missing}")
 
 
@@ -189,7 +214,21 @@ def _harmful(case: Case) -> Ruling | None:
     if case.item.harm_log_e < case.harm_threshold:
         return None
     e, needed = phrases.evalue(case.item.harm_log_e), phrases.evalue(case.harm_threshold)
-    return Ruling(Verdict.FAIL, "Worse", f"{_seen(case)}: worse (e = {e} ≥ {needed} = 1/α)")
+    reason, what = drifts.harm(case.item) if case.gate.signal is Signal.DRIFT else ("Worse", "worse")
+    return Ruling(Verdict.FAIL, reason, f"{_seen(case)}: {what} (e = {e} ≥ {needed} = 1/α)")
+
+
+def _uncalibrated(case: Case) -> Ruling | None:
+    """Texts that cannot be judged yet, in more units than the margin would forgive."""
+    answers, item = case.item.answers, case.item
+    if answers is None or answers.floor is not None or answers.unjudged <= item.margin * item.units:
+        return None
+    return Ruling(
+        Verdict.WAIT,
+        "NeedsMore",
+        f"{_seen(case)}, by facts alone: how alike stable's own texts are is known from {answers.have} of "
+        f"{answers.want} answers",
+    )
 
 
 def _incomplete(case: Case) -> Ruling | None:
@@ -224,9 +263,8 @@ def _safe(case: Case) -> Ruling | None:
         return None
     e, needed = phrases.evalue(case.item.safe_log_e), phrases.evalue(case.safe_threshold)
     margin = phrases.points(float(case.gate.margin or 0))
-    return Ruling(
-        Verdict.PASS, "NotWorse", f"{_seen(case)}: not worse by {margin} (e = {e} ≥ {needed} = 1/α)"
-    )
+    reason, what = drifts.SAFE if case.gate.signal is Signal.DRIFT else ("NotWorse", "not worse by")
+    return Ruling(Verdict.PASS, reason, f"{_seen(case)}: {what} {margin} (e = {e} ≥ {needed} = 1/α)")
 
 
 def _needs_more(case: Case) -> Ruling:
@@ -273,6 +311,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     _non_finite,
     _below_floor,
     _harmful,  # a breach never waits for completeness
+    _uncalibrated,
     _incomplete,
     _dropped,
     _stale,
@@ -298,5 +337,8 @@ def _finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding
     )
 
 
-JUDGES: Final[dict[Signal, Callable[[View, PlannedGate], Finding]]] = {}
+JUDGES: Final[dict[Signal, Callable[[View, PlannedGate], Finding]]] = {
+    Signal.EXTERNAL: external.judge,
+    Signal.SHAPLEY_VARIANCE: likeness.judge,
+}
 """Signals that are judged otherwise than by comparing the arms."""

@@ -29,6 +29,8 @@ from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import Protocol, Runtime, WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import Signal
+from sluicegate.contracts.watch import WatchEvidence
+from sluicegate.rollout.measurements import Measurement
 from sluicegate.rollout.permissions import Verb
 
 FINALIZER = "sluicegate.io/drain"
@@ -171,6 +173,7 @@ class WorkflowObserved:
 
     revisions, rollouts: those owned by this workflow. plan: the RoutePlan as stored, None when there is
     none. programmed: the lowest plan version that all live gateways have applied. trouble: why it is not followed.
+    watch: of `decay.look`, None when nothing is watched or the store did not answer.
     """
 
     workflow: AgentWorkflow
@@ -180,6 +183,7 @@ class WorkflowObserved:
     programmed: int = 0
     live_gateways: int = 0
     trouble: Trouble | None = None
+    watch: WatchEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +192,8 @@ class RolloutObserved:
 
     workflow: None when it is gone. decisions: all whose target is this rollout. evidence: of `look(rollout)`,
     None when there is none; of another key it is ignored. plan, programmed, live_gateways: as above.
-    sampled_fallbacks: those of this stage and attempt to review, each as ``<run id>/<component>``.
+    sampled_fallbacks: those of this stage and attempt to review, each as ``<run id>/<component>``. measurements: of gates
+    with a source, those that the status may not hold yet.
     """
 
     rollout: WorkflowRollout
@@ -202,6 +207,7 @@ class RolloutObserved:
     live_gateways: int = 0
     trouble: Trouble | None = None
     sampled_fallbacks: frozenset[str] = frozenset()
+    measurements: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +222,7 @@ class Look:
 class Capabilities:
     """What this version and this mode can run; the rest is refused at admission."""
 
-    signals: frozenset[Signal] = frozenset(Signal) - {Signal.SHAPLEY_VARIANCE, Signal.DRIFT}
+    signals: frozenset[Signal] = frozenset(Signal)
     protocols: frozenset[Protocol] = frozenset({Protocol.NATIVE, Protocol.HTTP, Protocol.OPENAI})
     runtimes: frozenset[Runtime] = frozenset({Runtime.MANAGED})
     config_maps: bool = False  # endpoint.promptRef.configMap

@@ -9,6 +9,7 @@ from sluicegate.contracts.evidence import EvidenceKey, Question
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction, Metadata, OwnerReference
 from sluicegate.contracts.resources.rollout import (
+    ObservedOutput,
     PlannedGate,
     PlannedStage,
     RevisionRef,
@@ -24,13 +25,18 @@ from sluicegate.contracts.resources.workflow import (
     stages_passed,
 )
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
+from sluicegate.contracts.verification.sources import compares, counts
+from sluicegate.rollout import outputs
 from sluicegate.rollout.model import Look
 
 MARGINS: Final = {Stage.CANARY: "0.05", Stage.SHADOW: "0.02", Stage.CONTROLLED: "0.02", Stage.FULL: "0.02"}
 """How much worse still counts as not worse, where a gate does not say (EVIDENCE.md, rule 3)."""
 
-SIGNAL_MARGINS: Final = {Signal.DISAGREEMENT: "0.05"}
+SIGNAL_MARGINS: Final = {Signal.DISAGREEMENT: "0.05", Signal.DRIFT: "0.05"}
 """Margins that do not depend on the stage."""
+
+DELTA_PHI: Final = "0.05"
+"""How much a single contribution to the reward may differ from stable's, where RewardShapleyVariance does not say."""
 
 _COPY_WITH_COPY: Final = frozenset({Signal.P95_LATENCY, Signal.DISAGREEMENT})
 """Signals for which the user's own run is no fair measure: a copy runs later, beside other traffic, on caches that the
@@ -45,17 +51,24 @@ _GUARDRAILS: Final = (
 
 DEFAULT_GATES: Final = {
     Stage.CANARY: _GUARDRAILS,
-    Stage.SHADOW: (*_GUARDRAILS, ("disagreement", Signal.DISAGREEMENT)),
+    Stage.SHADOW: (*_GUARDRAILS, ("disagreement", Signal.DISAGREEMENT), ("drift", Signal.DRIFT)),
     Stage.CONTROLLED: _GUARDRAILS,
     Stage.FULL: _GUARDRAILS,
 }
-"""Gates of a stage whose strategy names none; `reward` joins them where the workflow declares a reward, but in Full."""
+"""Gates of a stage whose strategy names none; `reward` joins them where the workflow declares a reward, but in Full.
+`drift` is there where an output is observed."""
+
+_SHOWN: Final = frozenset({Signal.DRIFT})
+"""Default gates that decide nothing: a candidate is often meant to give other outputs (decision 0011)."""
 
 _REWARD_STAGES: Final = frozenset(Stage) - {Stage.FULL}
 _NONE: Final = Fraction(numerator=0, denominator=1)
 _ALPHA_STEP: Final = Decimal("1e-12")
-_UNSEEN: Final[dict[str, Any]] = {"gates": (), "min_runs": 0, "control_share": _NONE, "ablation_share": _NONE}
-"""Runtime Service: the candidate's units are not seen, so that nothing can be asked of them."""
+_ALONE: Final[dict[str, Any]] = {"ablation_share": _NONE, "version_share": _NONE}
+"""Without a reward: a contribution is a part of it."""
+_UNSEEN: Final[dict[str, Any]] = {"min_runs": 0, "control_share": _NONE, **_ALONE}
+"""Runtime Service: the candidate's units are not seen, so that nothing can be asked of them; gates have a source, or
+there are none."""
 BOUNDARY: Final = 59
 """Units before a p95 can say anything: 0.95 ** 59 < 0.05 (EVIDENCE.md)."""
 
@@ -65,14 +78,17 @@ def plan_stages(spec: WorkflowSpec) -> tuple[PlannedStage, ...]:
     strategy = spec.rollout
     passed = stages_passed(strategy)
     if spec.runtime is Runtime.SERVICE:
-        passed = {name: stage | _UNSEEN for name, stage in passed.items()}
+        passed = {
+            name: stage | _UNSEEN | {"gates": stage.get("gates") or ()} for name, stage in passed.items()
+        }
+    observed = outputs.observed(spec)
     gates = {
-        name: _gates(name, stage.get("gates"), has_reward=spec.reward is not None)
+        name: _gates(name, stage.get("gates"), has_reward=spec.reward is not None, observed=observed)
         for name, stage in passed.items()
     }
     alpha = abort_alpha(strategy, gates.values())
-    if spec.reward is None:  # a contribution is a part of the reward
-        passed = {name: stage | {"ablation_share": _NONE} for name, stage in passed.items()}
+    if spec.reward is None:
+        passed = {name: stage | _ALONE for name, stage in passed.items()}
     return tuple(_stage(name, stage, gates[name], alpha, strategy) for name, stage in passed.items())
 
 
@@ -81,22 +97,41 @@ def abort_alpha(strategy: Strategy, gates: Iterable[tuple[Gate, ...]]) -> str:
 
     The union bound then keeps the promise for the whole rollout (Bonferroni; EVIDENCE.md, rule 3).
     """
-    required = sum(1 for stage in gates for gate in stage if gate.required)
+    required = sum(1 for stage in gates for gate in stage if gate.required and has_error_rate(gate))
     share = Decimal(strategy.error_budget.abort) / max(required, 1)
     return format(share.quantize(_ALPHA_STEP, rounding=ROUND_DOWN).normalize(), "f")
 
 
-def _gates(name: Stage, gates: tuple[Gate, ...] | None, *, has_reward: bool) -> tuple[Gate, ...]:
+def _gates(
+    name: Stage,
+    gates: tuple[Gate, ...] | None,
+    *,
+    has_reward: bool,
+    observed: tuple[ObservedOutput, ...],
+) -> tuple[Gate, ...]:
     if gates is None:
         signals = DEFAULT_GATES[name]
+        if not outputs.seen_in(observed, name):
+            signals = tuple((gate, signal) for gate, signal in signals if signal is not Signal.DRIFT)
         if has_reward and name in _REWARD_STAGES:
             signals = (*signals, ("reward", Signal.REWARD))
-        gates = tuple(Gate(name=gate, signal=signal) for gate, signal in signals)
+        gates = tuple(
+            Gate(name=gate, signal=signal, required=signal not in _SHOWN) for gate, signal in signals
+        )
     return tuple(_with_margin(gate, name) for gate in gates)
 
 
+def has_error_rate(gate: Gate) -> bool:
+    """Whether it is a test; a value beside a limit is none."""
+    return gate.source is None or counts(gate.source)
+
+
 def _with_margin(gate: Gate, stage: Stage) -> Gate:
-    if gate.margin is not None:
+    if gate.signal is Signal.SHAPLEY_VARIANCE:
+        return gate.model_copy(update={"margin": gate.delta, "delta_phi": gate.delta_phi or DELTA_PHI})
+    if gate.margin is not None or not has_error_rate(gate):
+        return gate
+    if gate.source is not None and not compares(gate.source):
         return gate
     return gate.model_copy(update={"margin": SIGNAL_MARGINS.get(gate.signal, MARGINS[stage])})
 
@@ -112,6 +147,7 @@ def _stage(
         max_duration_seconds=values["max_duration_seconds"],
         control_share=values.get("control_share", _NONE) if name in MIRRORED_STAGES else _NONE,
         ablation_share=values.get("ablation_share", _NONE) if name in MIRRORED_STAGES else _NONE,
+        version_share=values.get("version_share", _NONE) if name in MIRRORED_STAGES else _NONE,
         gates=tuple(
             PlannedGate(**gate.model_dump(), abort_alpha=alpha, promote_alpha=strategy.error_budget.promote)
             for gate in gates
@@ -157,6 +193,7 @@ def plan_rollout(
                 "rollback": rollback,
                 "changed_by": candidate.spec.changed_by,
                 "workflow_generation": workflow.metadata.generation or 0,
+                "observed": outputs.shared(passage.observed, stable.spec.body),
             }
         ),
     )
@@ -184,6 +221,7 @@ def rollout_spec(
         has_reward=body.reward is not None,
         components=tuple(component.name for component in body.components),
         rollback_window_seconds=strategy.rollback_window_seconds,
+        observed=outputs.observed(body),
     )
 
 
@@ -209,12 +247,26 @@ def questions(
     the latency boundary that the stages before Full came to, when the workflow declares no SLA.
     """
     asked: dict[tuple[Signal, str | None], Question] = {}
-    for gate in stage_of(spec, stage).gates:
+    of_outputs: list[Question] = []
+    for gate in of_units(stage_of(spec, stage)):
+        if gate.signal is Signal.DRIFT:
+            of_outputs += outputs.questions(spec.observed, stage, gate)
+            continue
         for component in _components(spec, gate.signal):
             asked.setdefault(
                 (gate.signal, component), _question(spec, stage, gate, component, baseline, boundary_ms)
             )
-    return tuple(asked.values())
+    return (*asked.values(), *of_outputs)
+
+
+def of_units(planned: PlannedStage) -> tuple[PlannedGate, ...]:
+    """The gates that look at units, which the others, with a source, do not."""
+    return tuple(gate for gate in planned.gates if gate.source is None)
+
+
+def asks_for_units(planned: PlannedStage) -> bool:
+    """Whether any gate looks at units; where none does (runtime Service) they may not even be seen."""
+    return bool(of_units(planned))
 
 
 def _components(spec: RolloutSpec, signal: Signal) -> tuple[str | None, ...]:
@@ -229,6 +281,8 @@ def _question(
     baseline: dict[str, str],
     boundary_ms: float | None,
 ) -> Question:
+    if gate.signal is Signal.SHAPLEY_VARIANCE:
+        return Question(signal=gate.signal, margin=float(gate.delta or 0), level=float(gate.promote_alpha))
     boundary = boundary_ms if spec.latency_boundary_ms is None else float(spec.latency_boundary_ms)
     known = baseline.get(baseline_key(gate.signal, component)) if stage is Stage.FULL else None
     has_control = stage_of(spec, stage).control_share.numerator > 0
@@ -253,7 +307,7 @@ def look(rollout: WorkflowRollout) -> Look | None:
     if status is None or uid is None or status.state.value not in set(Stage):
         return None
     stage = Stage(status.state.value)
-    if not stage_of(rollout.spec, stage).gates:
+    if not asks_for_units(stage_of(rollout.spec, stage)):
         return None
     boundary = None if status.latency_boundary_ms is None else float(status.latency_boundary_ms)
     return Look(

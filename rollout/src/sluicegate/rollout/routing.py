@@ -8,7 +8,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import MirrorLimits, WorkflowSpec
 from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
-from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 
 LEASE = timedelta(seconds=60)
 """How long a gateway that hears nothing goes on giving the candidate traffic."""
@@ -79,11 +79,18 @@ def route(
         share=share_of(passage.stage.share),
         control=share_of(passage.stage.control_share),
         ablation=share_of(passage.stage.ablation_share),
+        ablates_stable=ablates_stable(passage.stage),
+        versions=share_of(passage.stage.version_share),
         salt=passage.spec.salt,
         lease_until=now + LEASE if now is not None else None,
         mirror_budget=budget_of(passage.spec.mirror_budget),
         outcome_window_seconds=float(passage.spec.outcome_window_seconds),
     )
+
+
+def ablates_stable(stage: PlannedStage) -> bool:
+    """Whether stable is ablated as the candidate is: only where a gate compares the two, since it costs mirrors."""
+    return any(gate.signal is Signal.SHAPLEY_VARIANCE for gate in stage.gates)
 
 
 def share_of(fraction: Fraction) -> Share:

@@ -16,6 +16,7 @@ from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Check, Verdict
 from sluicegate.observability.ratio import share_log_e
 from sluicegate.rollout import phrases
+from sluicegate.rollout.routing import ablates_stable
 
 NAME: Final = "routing"
 MISMATCH: Final = "SampleRatioMismatch"
@@ -28,7 +29,8 @@ LONGEST_ARM_SECONDS: Final = 1200
 """What a gateway gives one arm of a run at the most: 600 s for the answer, as much for the steps after it."""
 
 ARMS_IN_TURN: Final = 4
-"""Of a mirrored run: the user's, the candidate's, stable's second copy, and the ablated one; each waits for the one before."""
+"""Of a mirrored run: the user's, the candidate's, stable's second copy, and the ablated one; each waits for the one before.
+Where stable is ablated as well, or components are mixed, there is one more of each."""
 
 REASONS: Final = {
     "SharesKept": "The arms received their declared shares, as far as the units tell; so many that a candidate "
@@ -53,7 +55,8 @@ def judge(
     mirrored = stage.name in MIRRORED_STAGES
     declared = _number(stage.control_share if mirrored else stage.share)
     routing = RoutingCounts() if evidence is None else evidence.routing
-    chosen, others, unknown = _settled(spec, routing, now, mirrored=mirrored)
+    arms = arms_in_turn(stage) if mirrored else 1
+    chosen, others, unknown = _settled(spec, routing, now, arms=arms)
     known = chosen + others
     verdict, reason, message = _rule(chosen, others, unknown, declared, mirrored=mirrored)
     if late and verdict is Verdict.WAIT:
@@ -79,24 +82,25 @@ def mismatch(findings: Iterable[Finding]) -> Finding | None:
     return next((finding for finding in findings if finding.reason == MISMATCH), None)
 
 
-def settles_after(spec: RolloutSpec, *, mirrored: bool, sessions: bool) -> float:
+def arms_in_turn(stage: PlannedStage) -> int:
+    """The most arms of a mirrored run of the stage, one after the other."""
+    return ARMS_IN_TURN + ablates_stable(stage) + (stage.version_share.numerator > 0)
+
+
+def settles_after(spec: RolloutSpec, *, arms: int, sessions: bool) -> float:
     """Seconds after its arm was chosen until a unit has closed, whichever arm it got and however slow that was.
 
     A run may take its whole deadline in every arm, and its unit stays open for the outcome window; a session's as long
     after its last run, which is taken to begin within one window of the first.
     """
-    return LONGEST_ARM_SECONDS * (ARMS_IN_TURN if mirrored else 1) + spec.outcome_window_seconds * (
-        2 if sessions else 1
-    )
+    return LONGEST_ARM_SECONDS * arms + spec.outcome_window_seconds * (2 if sessions else 1)
 
 
-def _settled(
-    spec: RolloutSpec, routing: RoutingCounts, now: datetime, *, mirrored: bool
-) -> tuple[int, int, int]:
+def _settled(spec: RolloutSpec, routing: RoutingCounts, now: datetime, *, arms: int) -> tuple[int, int, int]:
     """Counts of the units that are all in: the newer ones would show which arm closes faster, not which gets more."""
     if routing.until is None:
         return 0, 0, 0
-    wait = settles_after(spec, mirrored=mirrored, sessions=routing.sessions)
+    wait = settles_after(spec, arms=arms, sessions=routing.sessions)
     return routing.before(min(routing.until, now) - timedelta(seconds=wait))
 
 

@@ -7,7 +7,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Check, Signal, Stage, Verdict
-from sluicegate.rollout import gates, planning, shares, verdicts
+from sluicegate.rollout import gates, improvement, planning, shares, verdicts
 from sluicegate.rollout.model import Capabilities
 
 _SIGNALS = {
@@ -20,8 +20,13 @@ _SIGNALS = {
     Signal.DISAGREEMENT: "Share of mirrored answers that differ from the user's in facts and have no better reward, compared with a second copy "
     "of stable (the noise floor). Only in Canary and Shadow, and with `controlShare` above 0.",
     Signal.REWARD: "Mean reward. Only where the workflow declares `reward`, or outcomes bring one.",
-    Signal.SHAPLEY_VARIANCE: "Contributions of components to the reward.",
-    Signal.DRIFT: "Drift of a component's outputs.",
+    Signal.SHAPLEY_VARIANCE: "Population variance of the components' contributions to the reward, in pairs in which both versions were ablated alike: within "
+    "`delta` of stable's, and no contribution moved by `deltaPhi`. Only in Canary and Shadow, with `ablationShare` above 0 and a `reward`. See [contributions](../explanation/contributions.md).",
+    Signal.EXTERNAL: "What a gate with a `source` measures: counters that are tested, or a value beside a limit ([guide](../guides/external-evidence.md)). "
+    "Not written: `source` stands instead of `signal`.",
+    Signal.DRIFT: "What components give where their output contracts bound it: fields with an `enum`, booleans, numbers with `minimum` and `maximum`, and the names of tools in "
+    "`tool_calls`. Asked of each such output that both revisions have and `lineage.redact` does not hide, and the worst counts: did the share of any value (of numbers: above any decile of "
+    "stable) move, in either direction? Not in Full; where runs are mirrored not of `Live` components.",
 }
 _VERDICTS = {
     Verdict.PASS: "Shown to be not worse by the margin.",
@@ -66,6 +71,11 @@ def gates_page() -> str:
         f"(error rate: {shares.ALPHA}, beside `errorBudget`)? It is no gate: it cannot be configured, never counts for a `Pass` of the stage and never aborts. "
         f"`Inconclusive` with the reason `{shares.MISMATCH}` holds the rollout until a person overrides with a reason, retries or aborts. "
         "What it can see: [routing sanity](../explanation/evidence.md).",
+        "## The check of an improvement",
+        f"`{improvement.NAME}` (`{Check.IMPROVEMENT}`) is in Controlled wherever outcomes come for runs that an evaluator has judged as well: is what the evaluator "
+        f"calls better also better for the business (error rate: {improvement.ALPHA}, beside `errorBudget`)? It cannot be configured and never aborts. While a shown "
+        f"improvement is neither confirmed nor refuted the stage waits for it; `{improvement.UNCONFIRMED}` holds the rollout. "
+        "What it promises: [decay and hacking](../explanation/decay.md).",
         "## Reasons of findings",
         table(("reason", "meaning"), ((f"`{reason}`", meaning) for reason, meaning in gates.REASONS.items())),
     )

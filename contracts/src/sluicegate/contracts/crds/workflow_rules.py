@@ -12,7 +12,7 @@ from sluicegate.contracts.crds.rules import (
     only_with,
     required_with,
 )
-from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.contracts.verification.gates import PAIRED, SAFETY
 
 
@@ -24,6 +24,7 @@ def _words(values: Iterable[str]) -> str:
 _ORDER: Final = _words(stage.value for stage in Stage)
 _MIRRORED: Final = _words(stage.value for stage in Stage if stage in MIRRORED_STAGES)
 _SAFETY: Final = _words(signal.value for signal in SAFETY)
+_STOPS: Final = _words(signal.value for signal in (*SAFETY, Signal.EXTERNAL))
 _PAIRED: Final = _words(signal.value for signal in PAIRED)
 _OPENAI: Final = "self.protocol == 'OpenAI'"
 _HAS_STEPS: Final = "has(self.steps) && self.steps.size() > 0"
@@ -40,6 +41,20 @@ _HOST: Final = "isURL(self.url) && url(self.url).getHostname() != ''"
 _PORT: Final = (
     "!isURL(self.url) || url(self.url).getPort() == '' || "
     "(url(self.url).getPort().size() <= 5 && int(url(self.url).getPort()) >= 1 && int(url(self.url).getPort()) <= 65535)"
+)
+
+_ONE_TOKEN: Final = Rule(
+    "has(self.env) != has(self.secretKeyRef)", "needs exactly one place of the token: env or secretKeyRef"
+)
+_PROVIDER: Final = Guard(
+    (
+        Rule(f"({_HOST}) && ({_PORT})", "names no host, or a port that there is not", at=".url"),
+        Rule(
+            "has(self.bad) == has(self.total) && has(self.bad) != has(self.value)",
+            "needs two counters, bad and total, or a value",
+        ),
+        only_with("samples", "has(self.value)", "has a meaning with value only"),
+    )
 )
 
 NAMED: Final[dict[str, dict[str, Any]]] = {
@@ -140,14 +155,7 @@ WORKFLOW: Final[dict[str, Guard]] = {
             ),
         )
     ),
-    "CredentialRef": Guard(
-        (
-            Rule(
-                "has(self.env) != has(self.secretKeyRef)",
-                "needs exactly one place of the token: env or secretKeyRef",
-            ),
-        )
-    ),
+    "CredentialRef": Guard((_ONE_TOKEN,)),
     "Backoff": Guard((Rule("self.baseMs <= self.maxMs", "is above maxMs", at=".baseMs"),)),
     "OnFailure": Guard(
         (
@@ -214,7 +222,7 @@ WORKFLOW: Final[dict[str, Guard]] = {
                     at=f".{field}",
                     reason=FORBIDDEN,
                 )
-                for field in ("controlShare", "ablationShare")
+                for field in ("controlShare", "ablationShare", "versionShare")
             ),
             Rule(
                 "!has(self.minDurationSeconds) || !has(self.maxDurationSeconds) || "
@@ -223,13 +231,13 @@ WORKFLOW: Final[dict[str, Guard]] = {
                 at=".maxDurationSeconds",
             ),
             Rule(
-                f"!has(self.gates) || self.gates.exists(g, g.required && g.signal in {_SAFETY})",
+                f"!has(self.gates) || self.gates.exists(g, g.required && g.signal in {_STOPS})",
                 f"no safety gate, a bad candidate could not be stopped: at least one required gate on {_SAFETY}",
                 at=".gates",
                 reason=REQUIRED,
             ),
             Rule(
-                "!has(self.gates) || self.gates.all(g, self.gates.exists_one(h, h.signal == g.signal))",
+                "!has(self.gates) || self.gates.all(g, g.signal == 'External' || self.gates.exists_one(h, h.signal == g.signal))",
                 "there are two gates on one signal",
                 at=".gates",
             ),
@@ -256,10 +264,25 @@ WORKFLOW: Final[dict[str, Guard]] = {
                     "must lie above 0 and below 1: no number of runs shows 0, nothing is worse by 1",
                     at=f".{field}",
                 )
-                for field in ("margin", "delta")
+                for field in ("margin", "delta", "deltaPhi")
             ),
+            Rule("has(self.source) == (self.signal == 'External')", "needs exactly one of signal and source"),
             required_with(
                 "delta", "self.signal == 'RewardShapleyVariance'", "is required with RewardShapleyVariance"
+            ),
+        )
+    ),
+    "Source": Guard(
+        (Rule("has(self.prometheus) != has(self.web)", "needs exactly one provider: prometheus or web"),)
+    ),
+    "PrometheusSource": _PROVIDER,
+    "WebSource": _PROVIDER,
+    "SourceCredential": Guard((_ONE_TOKEN,)),
+    "Limit": Guard(
+        (
+            Rule(
+                "has(self.min) || has(self.max) || has(self.aboveStable) || has(self.belowStable)",
+                "limits nothing: needs min, max, aboveStable or belowStable",
             ),
         )
     ),

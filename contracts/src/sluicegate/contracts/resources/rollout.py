@@ -18,6 +18,7 @@ from sluicegate.contracts.resources.base import (
     Status,
     Uid,
 )
+from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.workflow import Approvals, ErrorBudget, Gate, MirrorLimits
 from sluicegate.contracts.stages import Action, Outcome, Stage, State
 
@@ -59,12 +60,27 @@ class PlannedStage(Model):
     """0 in Controlled and Full."""
     ablation_share: Fraction = Fraction(numerator=0, denominator=1)
     """0 where nothing is mirrored or no reward is declared."""
+    version_share: Fraction = Fraction(numerator=0, denominator=1)
+    """0 where nothing is mirrored or no reward is declared."""
     gates: Annotated[tuple[PlannedGate, ...], Field(max_length=32)]
     """With margins and error budgets filled in."""
     approvals: Approvals | None = None
     """As in the strategy."""
     review_fallbacks: int = 0
     """As in the strategy."""
+
+
+class ObservedOutput(Model):
+    """A field of a component's output that both revisions observe, for ComponentDrift."""
+
+    component: Name
+    """Of both revisions."""
+    output: Annotated[str, Field(max_length=256)]
+    """Path in its output: `intent`, `steps[*].type`, `tool_calls`."""
+    numeric: bool = False
+    """Its numbers are compared by stable's deciles, else its values."""
+    live: bool = False
+    """Not observed where runs are mirrored, since those do not call the component."""
 
 
 class RolloutSpec(Model):
@@ -102,6 +118,8 @@ class RolloutSpec(Model):
     """Who made the candidate; may not approve it unless allowed."""
     components: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     """Names of the candidate's components: one fallback question each."""
+    observed: Annotated[tuple[ObservedOutput, ...], Field(max_length=32)] = ()
+    """Outputs of components: one drift question each."""
     workflow_generation: int = 0
     """Of the wish that this rollout follows; an older read of the workflow never supersedes it."""
     rollback_window_seconds: int = 86_400
@@ -241,6 +259,8 @@ class RolloutStatus(Status):
     """Above this a run counted as slow before Full; Full keeps it."""
     gates: tuple[GateStatus, ...] = ()
     """As they stand."""
+    measured: tuple[Measured, ...] = ()
+    """Of the gates with a `source`, in this stage and attempt."""
     summary: Summary | None = None
     """The same in short, for lists."""
     numbers_at: datetime | None = None

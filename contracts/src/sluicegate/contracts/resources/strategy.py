@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from sluicegate.contracts.resources.base import Flag, Fraction, Model, Name, Number, Rate
+from sluicegate.contracts.resources.source import Source
 from sluicegate.contracts.stages import Signal, Stage
 
 
@@ -12,17 +13,21 @@ class Gate(Model):
     """One question that a stage must answer.
 
     margin: how much worse still counts as not worse, absolute on rates. on_fail: Abort, or Hold for a person.
-    delta: of RewardShapleyVariance.
+    delta, delta_phi: of RewardShapleyVariance.
     """
 
     name: Name
     """Unique in the stage."""
-    signal: Signal
-    """What it looks at; see [gates](gates.md)."""
+    signal: Signal = Signal.EXTERNAL
+    """What it looks at; see [gates](gates.md). Not written with `source`: then it is External."""
+    source: Source | None = None
+    """Instead of `signal`: where else it is measured."""
     margin: Rate | None = None
     """How much worse still counts as not worse: an absolute difference of rates. Absent: the stage's default."""
     delta: Rate | None = None
-    """Of RewardShapleyVariance, which this version refuses."""
+    """Of RewardShapleyVariance, required there: how much the variance of the contributions may differ from stable's."""
+    delta_phi: Rate | None = None
+    """Of RewardShapleyVariance: how much a single contribution may differ from stable's. Absent: 0.05."""
     on_fail: Literal["Abort", "Hold"] = "Abort"
     """Abort, or Hold for a person."""
     required: Flag = True
@@ -55,6 +60,8 @@ class StageSpec(Model):
     """Active time after which a stage that is not passed waits for a person."""
     ablation_share: Fraction | None = None
     """Share of the mirrored units for which the candidate runs a second time, with components forced onto their declared fallbacks: what each of them adds to the reward. Nothing where no reward is declared."""
+    version_share: Fraction | None = None
+    """Share of the mirrored units for which the candidate runs once more with some of its components in stable's version: which of the changed components moved the reward. Nothing where no reward is declared. Default: 0."""
     control_share: Fraction | None = None
     """Share of the mirrored units for which stable runs a second time: the noise floor."""
     gates: Annotated[tuple[Gate, ...], Field(max_length=32)] | None = None

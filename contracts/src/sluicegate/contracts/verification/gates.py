@@ -6,9 +6,17 @@ from decimal import Decimal
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources.base import Fraction
-from sluicegate.contracts.resources.workflow import Gate, StageSpec, Strategy, stages_passed
+from sluicegate.contracts.resources.workflow import (
+    FailureStrategy,
+    Gate,
+    SideEffects,
+    StageSpec,
+    Strategy,
+    stages_passed,
+)
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.contracts.suggestions import listed, shown
+from sluicegate.contracts.verification.drift import observable
 from sluicegate.contracts.verification.facts import Facts
 
 SAFETY = (Signal.SUCCESS_RATE, Signal.P95_LATENCY, Signal.FALLBACK_RATE_MAX, Signal.CONTRACT_VIOLATIONS)
@@ -116,7 +124,11 @@ def misplaced(facts: Facts) -> Iterator[Problem]:
                 allowed="in Controlled only",
                 hint="move it to Controlled",
             )
-        for field, share in (("controlShare", stage.control_share), ("ablationShare", stage.ablation_share)):
+        for field, share in (
+            ("controlShare", stage.control_share),
+            ("ablationShare", stage.ablation_share),
+            ("versionShare", stage.version_share),
+        ):
             if share is not None and share.numerator and not mirrored:
                 yield Problem(
                     path=f"{path}.{field}",
@@ -182,7 +194,7 @@ def signals(facts: Facts) -> Iterator[Problem]:
         seen: dict[Signal, str] = {}
         for number, gate in enumerate(stage.gates or ()):
             where = f"{path}.gates[{number}]"
-            first = seen.setdefault(gate.signal, where)
+            first = where if gate.source is not None else seen.setdefault(gate.signal, where)
             if first != where:
                 yield Problem(
                     path=f"{where}.signal",
@@ -217,6 +229,10 @@ def _answerable(facts: Facts, stage: StageSpec, gate: Gate, path: str) -> Iterat
             allowed="only in " + ", ".join(name.value for name in Stage if name in MIRRORED_STAGES),
             hint="move the gate to Shadow",
         )
+    if gate.signal is Signal.DRIFT:
+        yield from observable(facts.spec, stage.name, f"{path}.signal")
+    if gate.signal is Signal.SHAPLEY_VARIANCE:
+        yield from _shared_out(facts, gate, path)
     if gate.signal is Signal.SHAPLEY_VARIANCE and (
         stage.ablation_share is None or stage.ablation_share.numerator == 0
     ):
@@ -229,8 +245,32 @@ def _answerable(facts: Facts, stage: StageSpec, gate: Gate, path: str) -> Iterat
         )
 
 
+def _shared_out(facts: Facts, gate: Gate, path: str) -> Iterator[Problem]:
+    """Contributions are parts of a reward, of components that can be left out."""
+    if facts.spec.reward is None:
+        yield Problem(
+            path=f"{path}.signal",
+            message="there is no reward to share out among the components",
+            value=gate.signal.value,
+            allowed="a workflow with spec.reward",
+            hint="add an evaluator and `reward: steps.<evaluator>.reward`",
+        )
+    if not any(
+        component.on_failure.type is not FailureStrategy.FAIL
+        and component.side_effects is not SideEffects.LIVE
+        for component in facts.spec.components
+    ):
+        yield Problem(
+            path=f"{path}.signal",
+            message="no component can be left out of a run: each is Live or has no fallback",
+            value=gate.signal.value,
+            allowed="a component with onFailure Skip, Value, Component or StableVersion that is not Live",
+            hint="declare `onFailure` of the components that an answer can do without",
+        )
+
+
 def _decidable(gate: Gate, path: str) -> Iterator[Problem]:
-    for field, value in (("margin", gate.margin), ("delta", gate.delta)):
+    for field, value in (("margin", gate.margin), ("delta", gate.delta), ("deltaPhi", gate.delta_phi)):
         if value is None:
             continue
         number = Decimal(value)

@@ -25,7 +25,10 @@ _WITHOUT_MEANING: Final = {
 }
 
 _OF_STAGES: Final[dict[str, tuple[Callable[[StageSpec], bool], str]]] = {
-    "gates": (lambda stage: bool(stage.gates), "no gate can be fed: a person promotes"),
+    "gates": (
+        lambda stage: any(gate.source is None for gate in stage.gates or ()),
+        "its runs are not seen, so that only gates with a source can be fed",
+    ),
     "minRuns": (lambda stage: stage.min_runs is not None, "its runs are not seen, so they cannot be counted"),
     "controlShare": (
         lambda stage: stage.control_share is not None and stage.control_share.numerator > 0,
@@ -33,6 +36,10 @@ _OF_STAGES: Final[dict[str, tuple[Callable[[StageSpec], bool], str]]] = {
     ),
     "ablationShare": (
         lambda stage: stage.ablation_share is not None and stage.ablation_share.numerator > 0,
+        "the answers of copies are lost",
+    ),
+    "versionShare": (
+        lambda stage: stage.version_share is not None and stage.version_share.numerator > 0,
         "the answers of copies are lost",
     ),
     "reviewFallbacks": (lambda stage: bool(stage.review_fallbacks), "its fallbacks are not seen"),
@@ -96,9 +103,15 @@ def stages_without_evidence(facts: Facts) -> Iterator[Problem]:
                 yield Problem(
                     path=f"spec.rollout.stages[{number}].{field}",
                     message=f"cannot be had with runtime Service: {why}",
-                    allowed="[]" if field == "gates" else "nothing",
-                    hint="remove it; a person looks at the service's own numbers and promotes or aborts",
+                    allowed="gates with a source" if field == "gates" else "nothing",
+                    hint="remove it; gates with a source ask for the service's own numbers, or a person looks at them",
                 )
+        if stage.gates and not any(gate.required for gate in stage.gates):
+            yield Problem(
+                path=f"spec.rollout.stages[{number}].gates",
+                message="none of them is required, so that the stage could never be passed",
+                allowed="at least one required gate, or no gates: then a person promotes",
+            )
         share = stage.share
         if share is not None and stage.name not in MIRRORED_STAGES and share.denominator > FINEST:
             yield Problem(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sluicegate.contracts.runs import Arm, Coalition, Failure, StepRecord, Violation
+from sluicegate.contracts.runs import Arm, Coalition, Failure, Game, StepRecord, Violation
 from sluicegate.gateway.engine.program import Program
 from sluicegate.gateway.ports import HttpClient
 from sluicegate.gateway.resilience.destinations import Destinations
@@ -27,7 +27,7 @@ class ArmState:
     """One arm of one run while it runs.
 
     fallback_program: where onFailure StableVersion finds its component. started, deadline: monotonic seconds.
-    patience: seconds between them. coalition: its players that are left out fall back at once. error: for the record; failed_step: what the caller may know of it. spent: seconds in components. cost: as components report it in usage.cost.
+    patience: seconds between them. coalition: its players that are left out fall back at once, or run in stable's version, as the game says. error: for the record; failed_step: what the caller may know of it. spent: seconds in components. cost: as components report it in usage.cost.
     """
 
     kernel: Kernel
@@ -45,6 +45,7 @@ class ArmState:
     deadline: float
     coalition: Coalition | None = None
     forced: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
     scope: dict[str, Any] = field(default_factory=dict)
     steps: list[StepRecord] = field(default_factory=list)
     output: Any = None
@@ -58,8 +59,10 @@ class ArmState:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.coalition is not None:
-            self.forced = self.coalition.forced
+        if self.coalition is not None and self.coalition.game is Game.VERSION:
+            self.replaced = self.coalition.left_out
+        elif self.coalition is not None:
+            self.forced = self.coalition.left_out
 
     def since_start_ms(self) -> float:
         """Milliseconds since the arm started."""

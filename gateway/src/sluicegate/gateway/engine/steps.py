@@ -35,13 +35,14 @@ class _Done(NamedTuple):
 async def run_step(state: ArmState, step: ProgramStep) -> bool:
     """Run one step, record it, and put its output into the scope. False: the run has failed."""
     started = state.since_start_ms()
-    done = await _done(state, step)
+    component = _playing(state, step)
+    done = await _done(state, step, component)
     value = done.value
     state.steps.append(
         StepRecord(
             name=step.name,
-            component=step.component.name,
-            version=step.component.version,
+            component=component.name,
+            version=component.version,
             outcome=done.outcome,
             started_ms=started,
             latency_ms=state.since_start_ms() - started,
@@ -55,24 +56,33 @@ async def run_step(state: ArmState, step: ProgramStep) -> bool:
     )
     if done.outcome is StepOutcome.FAILED:
         state.failure, state.failed_step = done.failure, step.name
-        state.error = f"step {step.name} ({step.component.name} {step.component.version}): {done.failure}: {done.message}"
+        state.error = (
+            f"step {step.name} ({component.name} {component.version}): {done.failure}: {done.message}"
+        )
         return False
     if value is not ABSENT:
         state.scope["steps"][step.name] = value
     return True
 
 
-async def _done(state: ArmState, step: ProgramStep) -> _Done:
+def _playing(state: ArmState, step: ProgramStep) -> ProgramComponent:
+    """The step's component; in the version game stable's, where the coalition leaves out the candidate's."""
+    if step.component.name in state.replaced and state.fallback_program is not None:
+        return state.fallback_program.components.get(step.component.name, step.component)
+    return step.component
+
+
+async def _done(state: ArmState, step: ProgramStep, component: ProgramComponent) -> _Done:
     try:
         if not step.compiled.is_due(state.scope):
             return _Done(StepOutcome.SKIPPED, ABSENT)
         inputs = step.compiled.component_input(state.scope)
     except ExpressionError as error:
         failed = CallResult(failure=Failure.EXPRESSION, message=str(error))
-        return await _degraded(state, step, step.component, None, failed)
-    if step.component.name in state.forced:
-        return await _degraded(state, step, step.component, inputs, _FORCED)
-    return await _called(state, step, step.component, inputs, ())
+        return await _degraded(state, step, component, None, failed)
+    if component.name in state.forced:
+        return await _degraded(state, step, component, inputs, _FORCED)
+    return await _called(state, step, component, inputs, ())
 
 
 async def _called(

@@ -6,7 +6,9 @@ from typing import Final, NamedTuple
 
 EDGE_SHARE: Final = 1 / 6
 """Of the pairs that are (nobody, everybody): both values must be measured, and regression takes them as given."""
-MOST_PLAYERS: Final = 20
+MOST_PLAYERS: Final = 64
+"""Components that a workflow may have; a coalition is a whole number below 2^64."""
+_FEW: Final = 20
 _PLACES: Final = 1 << 64
 
 
@@ -35,19 +37,19 @@ def probability(players: int, mask: int) -> float:
 
 
 def draw(players: int, seed: bytes) -> Coalition:
-    """One member of a pair. seed: at least 25 random bytes, of a hash; the same seed gives the same coalition.
+    """One member of a pair. seed: 32 random bytes, of a hash; the same seed gives the same coalition.
 
     Raises ValueError for no player or more than MOST_PLAYERS.
     """
     if not 1 <= players <= MOST_PLAYERS:
         raise ValueError(f"{players} players; allowed: 1 to {MOST_PLAYERS}")
-    if len(seed) < 25:
-        raise ValueError(f"a seed of {len(seed)} bytes; at least 25 are needed")
+    if len(seed) < 32:
+        raise ValueError(f"a seed of {len(seed)} bytes; at least 32 are needed")
     first, second, third = (int.from_bytes(seed[at : at + 8], "big") for at in (0, 8, 16))
     mask, everybody = 0, (1 << players) - 1
     if players > 1 and first >= EDGE_SHARE * _PLACES:
         size = _size(players, second / _PLACES)
-        mask = _subset(players, size, third * comb(players, size) // _PLACES)
+        mask = _subset(players, size, _rank(third, seed, comb(players, size), players))
     if seed[24] & 1:
         mask ^= everybody
     return Coalition(mask, probability(players, mask))
@@ -59,6 +61,14 @@ def _size(players: int, place: float) -> int:
         if place < 0.0:
             return size
     return players - 1
+
+
+def _rank(third: int, seed: bytes, subsets: int, players: int) -> int:
+    """Of one of so many subsets, evenly; many players have more of them than 64 bits tell apart evenly."""
+    if players <= _FEW:
+        return third * subsets // _PLACES
+    finer = third << 56 | int.from_bytes(seed[25:32], "big")
+    return finer * subsets // (_PLACES << 56)
 
 
 def _subset(players: int, size: int, rank: int) -> int:

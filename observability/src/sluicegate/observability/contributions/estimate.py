@@ -5,10 +5,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from sluicegate.contracts.evidence import AblatedUnits
 from sluicegate.observability.contributions.cells import Cells
 from sluicegate.observability.contributions.exact import MOST_EXACT, Array, covariance, shapley
 from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
 from sluicegate.observability.contributions.regression import Rows, odd_regression
+from sluicegate.observability.contributions.variance import spread
 
 
 class Model(StrEnum):
@@ -32,7 +34,8 @@ class Contribution:
 class Contributions:
     """All of a game's. reward, floor: mean reward with everybody and with nobody. method: in words.
 
-    absent: why there is no contribution; then `each` is empty.
+    spread: population variance of the contributions, corrected for noise, with its interval; None for one player, and
+    where only running means are kept. absent: why there is no contribution; then `each` is empty.
     """
 
     units: int
@@ -40,6 +43,7 @@ class Contributions:
     each: tuple[Contribution, ...] = ()
     reward: float | None = None
     floor: float | None = None
+    spread: Contribution | None = None
     absent: str | None = None
 
 
@@ -64,7 +68,8 @@ def estimate(cells: Cells, model: Model | None = None, *, alpha: float = 0.05) -
             return Contributions(units=cells.units, method=chosen.value, absent=text)
         phi, sigma = fit.phi, fit.covariance
         method = f"odd regression of order {fit.order} on {len(rows.masks)} coalitions"
-    reach = multiplier(cells.units, alpha) * np.sqrt(np.diag(sigma))
+    times = multiplier(cells.units, alpha)
+    reach = times * np.sqrt(np.diag(sigma))
     means = dict(zip(rows.masks.tolist(), rows.means.tolist(), strict=True))
     return Contributions(
         units=cells.units,
@@ -77,7 +82,36 @@ def estimate(cells: Cells, model: Model | None = None, *, alpha: float = 0.05) -
         ),
         reward=means[(1 << n) - 1],
         floor=means[0],
+        spread=_spread(phi, sigma, times) if n > 1 else None,
     )
+
+
+def running(units: AblatedUnits, *, alpha: float = 0.05) -> Contributions:
+    """φ as the fold's running means have it: of any number of players, also where no table is kept."""
+    method = "running means of pseudo-outcomes"
+    if units.units < LEAST_UNITS:
+        text = f"{units.units} ablated runs; at least {LEAST_UNITS} are needed"
+        return Contributions(units=units.units, method=method, absent=text)
+    times = multiplier(units.units, alpha)
+    return Contributions(
+        units=units.units,
+        method=method,
+        each=tuple(
+            Contribution(
+                component=one.component,
+                value=one.value,
+                low=one.value - times * one.error,
+                high=one.value + times * one.error,
+            )
+            for one in units.estimates
+        ),
+    )
+
+
+def _spread(phi: Array, sigma: Array, times: float) -> Contribution:
+    found = spread(phi, sigma)
+    half = times * max(found.variance, 0.0) ** 0.5
+    return Contribution(component="", value=found.value, low=found.value - half, high=found.value + half)
 
 
 def _absent(cells: Cells, model: Model) -> str | None:

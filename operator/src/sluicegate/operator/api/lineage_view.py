@@ -46,11 +46,10 @@ class StoredLineage:
         return await asyncio.to_thread(find, filters, limit)
 
     async def ablated(self, filters: dict[str, str]) -> list[Json]:
-        """Ablated units of a rollout's stage and attempt, as the last look folded them; one item, or none."""
+        """Units with a coalition of a rollout's stage and attempt, as the last look folded them; an item per arm and game."""
         key = _key(filters, Stage.SHADOW)
         saved = await asyncio.to_thread(self._store.load, key)
-        found = None if saved is None else of_state(orjson.loads(saved))
-        return [] if found is None else [asdict(found)]
+        return [] if saved is None else [asdict(found) for found in of_state(orjson.loads(saved))]
 
     async def units(self, filters: dict[str, str], after: int, limit: int) -> list[Json]:
         """Closed units of a rollout's stage and attempt above the sequence `after`, in the order of the store."""

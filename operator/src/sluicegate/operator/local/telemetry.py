@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage, State
+from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
 from sluicegate.rollout.model import Ref
 
@@ -32,12 +33,14 @@ class LoopTelemetry:
             if uid in self._running and status.outcome is not None:
                 self._control.ended(namespace, workflow, status.outcome)
                 self._control.stage(namespace, workflow, None)
+                self._control.held(namespace, workflow, held=False)
                 self._control.declared_share(namespace, workflow, 0.0)
                 self._control.forget_gates(namespace, workflow)
             self._running.discard(uid)
             return
         self._running.add(uid)
         self._control.stage(namespace, workflow, status.state)
+        self._control.held(namespace, workflow, held=status.held)
         self._control.declared_share(namespace, workflow, _share(status))
         self._gates(rollout, status, evidence)
 
@@ -53,7 +56,26 @@ class LoopTelemetry:
         planned = next((stage for stage in rollout.spec.stages if stage.name is status.stage), None)
         for gate in planned.gates if planned is not None else ():
             for item in evidence.of(gate.signal):
-                self._control.gate(*key, gate.name, item)
+                if item.likeness is None:
+                    self._control.gate(*key, gate.name, item)
+        self._contributions(rollout, evidence)
+
+    def _contributions(self, rollout: WorkflowRollout, evidence: StageEvidence) -> None:
+        key, spec = (rollout.metadata.namespace, rollout.spec.workflow), rollout.spec
+        for units, revision in (
+            (evidence.ablated, spec.candidate),
+            (evidence.stable_ablated, spec.stable),
+            (evidence.mixed, spec.candidate),
+        ):
+            if units is not None:
+                self._control.contributions(*key, revision.name, units)
+
+    def watched(self, ref: Ref, found: WatchEvidence) -> None:
+        """How near the watch is to an alarm; nothing of a signal that has no baseline yet."""
+        self._control.forget_decay(ref.namespace, ref.name)
+        for item in found.signals:
+            if item.baseline is not None:
+                self._control.decay(ref.namespace, ref.name, item)
 
     def gone(self, ref: Ref) -> None:
         """Drop what is labelled with the object."""
