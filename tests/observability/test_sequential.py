@@ -1,4 +1,4 @@
-"""The mean test, its e-value, and the interval of a rate."""
+"""The mean test and its e-value."""
 
 import itertools
 import json
@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special  # type: ignore[import-untyped]
 
-from sluicegate.observability.sequential import (
-    FRACTIONS,
-    MeanTest,
-    beta_binomial_interval,
-    e_to_p,
-)
+from sluicegate.observability.sequential import FRACTIONS, MeanTest
 from tests.observability import simulation
 
 DIFFERENCES = (-1.0, 0.0, 1.0)
@@ -175,55 +169,3 @@ def test_growth_tells_how_many_more_units_are_needed() -> None:
         test.add(cycle[have % len(cycle)])
         have += 1
     assert have == pytest.approx(need, rel=0.2)
-
-
-@pytest.mark.parametrize(("log_e", "p"), [(0.0, 1.0), (-4.0, 1.0), (math.log(20), 0.05), (800.0, 0.0)])
-def test_p_value_of_an_e_value(log_e: float, p: float) -> None:
-    assert e_to_p(log_e) == pytest.approx(p, rel=1e-12, abs=1e-300)
-
-
-# Oracle: research notes, numbers computed with confseq's source and ville (uniform mixture, alpha 0.05).
-INTERVALS = [
-    (0, 10, 0.0, 0.41688),
-    (9, 10, 0.45488, 0.99954),
-    (95, 100, 0.83974, 0.99342),
-    (950, 1000, 0.91983, 0.97176),
-    (9500, 10000, 0.94068, 0.95834),
-    (100, 100, 0.92672, 1.0),
-    (99, 100, 0.9052, 1.0),
-    (990, 1000, 0.97206, 0.99792),
-]
-
-
-@pytest.mark.parametrize(("successes", "n", "low", "high"), INTERVALS)
-def test_interval_of_a_rate_equals_published_numbers(successes: int, n: int, low: float, high: float) -> None:
-    assert beta_binomial_interval(successes, n, 0.05) == pytest.approx((low, high), abs=6e-5)
-
-
-@given(
-    st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.001, 0.2)
-)
-def test_interval_of_a_rate_equals_scipy(counts: tuple[int, int], alpha: float) -> None:
-    successes, n = counts
-
-    def excess(p: float) -> float:
-        likelihood = special.xlogy(successes, p) + special.xlog1py(n - successes, -p)
-        return float(special.betaln(successes + 1, n - successes + 1) - likelihood + np.log(alpha))
-
-    low, high = beta_binomial_interval(successes, n, alpha)
-    rate = successes / n
-    if successes:
-        assert low == pytest.approx(optimize.brentq(excess, 1e-300, rate, xtol=1e-13), abs=1e-9)
-    if successes < n:
-        assert high == pytest.approx(optimize.brentq(excess, rate, 1 - 1e-16, xtol=1e-13), abs=1e-9)
-    assert 0.0 <= low <= rate <= high <= 1.0
-
-
-@pytest.mark.parametrize(("successes", "n", "alpha"), [(3, 2, 0.05), (-1, 2, 0.05), (1, 2, 0.0), (1, 2, 1.0)])
-def test_interval_of_nonsense_is_refused(successes: int, n: int, alpha: float) -> None:
-    with pytest.raises(ValueError, match="successes"):
-        beta_binomial_interval(successes, n, alpha)
-
-
-def test_interval_without_runs_is_everything() -> None:
-    assert beta_binomial_interval(0, 0, 0.05) == (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Anytime-valid tests and intervals. Pure Python, O(1) state, natural logarithms.
+"""The anytime-valid test. Pure Python, O(1) state, natural logarithms.
 
 An e-process is a non-negative process whose expectation under the null is at most 1 at every stopping time.
 Ville's inequality: the chance that it ever reaches 1/alpha under the null is at most alpha, so it may be
@@ -103,46 +103,3 @@ class MeanTest:
         test.n = int(data["n"])
         test._logs = [float(log) for log in data["logs"]]
         return test
-
-
-def e_to_p(log_e: float) -> float:
-    """P-value of an e-value: min(1, exp(-log_e))."""
-    return min(1.0, math.exp(-log_e)) if log_e > 0.0 else 1.0
-
-
-def beta_binomial_interval(successes: int, n: int, alpha: float) -> tuple[float, float]:
-    """Confidence sequence of a rate: holds at all n at once with probability 1 - alpha.
-
-    {p: ln E(p) < ln(1/alpha)}, ln E = ln B(s+1, n-s+1) - s ln p - (n-s) ln(1-p) (uniform mixture, Robbins).
-    Not intersected over time, so a function of the counts alone. Raises ValueError unless 0 <= s <= n.
-    """
-    if not (0 <= successes <= n and 0.0 < alpha < 1.0):
-        raise ValueError(f"need 0 <= successes <= n and 0 < alpha < 1, got {successes}, {n}, {alpha}")
-    if n == 0:
-        return 0.0, 1.0
-    failures = n - successes
-    mixture = math.lgamma(successes + 1) + math.lgamma(failures + 1) - math.lgamma(n + 2)
-
-    def excluded(p: float) -> bool:
-        likelihood = (successes * math.log(p) if successes else 0.0) + (
-            failures * math.log1p(-p) if failures else 0.0
-        )
-        return mixture - likelihood >= -math.log(alpha)
-
-    rate = successes / n
-    low = _edge(excluded, 0.0, rate) if successes else 0.0
-    high = _edge(excluded, 1.0, rate) if failures else 1.0
-    return low, high
-
-
-def _edge(excluded: Any, outside: float, inside: float) -> float:
-    """Bisect the border between an excluded and an included point, to the last bits."""
-    for _ in range(200):
-        middle = 0.5 * (outside + inside)
-        if middle in (outside, inside):
-            break
-        if excluded(middle):
-            outside = middle
-        else:
-            inside = middle
-    return outside
