@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.contracts.comparing import KEYWORD, compile_hints
 from sluicegate.gateway.compare import MAX_DIFFERENCES, compare
 
 VERBOSE = (
@@ -37,8 +38,7 @@ SERVED = "Your order 4512 ships on Monday to Berlin."
         ("steps swapped", "First verify the address, then cancel the order.", "First cancel the order, then verify the address.", False),
         ("refusal", SERVED, "I am sorry, but I am unable to help with that.", False),
         ("unrelated", "The weather in Berlin is quite nice today.", "Please enter your password on the login page.", False),
-        # Known limits of a fixed floor; the stable-vs-stable floor of the gate absorbs them.
-        ("verbose wrapper", "It ships on Monday morning.", VERBOSE, False),
+        ("verbose wrapper", "It ships on Monday morning.", VERBOSE.replace(" today", ""), True),  # less alike: judged apart
     ],
 )  # fmt: skip
 def test_facts_decide_texts(why: str, served: str, other: str, agrees: bool) -> None:
@@ -104,10 +104,82 @@ def test_huge_answers_are_still_told_apart() -> None:
     assert not compare(many, [*many[:-1], -1]).agrees
 
 
-def test_the_floor_is_a_parameter() -> None:
+def test_texts_count_for_the_floor_of_similarity_and_other_values_do_not() -> None:
     one, two = "Your order will ship on Monday.", "On Monday we are going to ship your order."
-    assert compare(one, two, floor=0.3).agrees
-    assert not compare(one, two, floor=0.9).agrees
+    found = compare({"answer": one, "status": "open"}, {"answer": two, "status": "open"})
+    assert found.texts == found.similarity
+    assert 0.5 < found.similarity < 0.8
+    assert compare({"status": "open"}, {"status": "open"}).texts is None
+
+
+def test_arguments_of_a_tool_call_may_be_json_in_a_text() -> None:
+    one, two = '{"id": 7, "note": "x"}', '{ "note":"x", "id":7 }'
+    assert compare({"arguments": one}, {"arguments": two}).agrees
+    found = compare({"arguments": one}, {"arguments": '{"id": 8, "note": "x"}'})
+    assert found.differences == ("output.arguments.id: 7 | 8",)
+
+
+@pytest.mark.parametrize(
+    ("hint", "served", "other", "agrees"),
+    [
+        ("Ignore", "run-1", "run-2", True),
+        ("Ignore", {"a": 1}, None, True),
+        ("Pattern", "ORD-4512-x", "ORD-99-yz", True),
+        ("Pattern", "ORD-4512-x", "ORD/99/yz", False),
+        ("Pattern", 17, 18, True),
+        ("Exact", "Your parcel ships on Monday morning.", "Your parcel will ship on Monday morning.", False),
+        ("Text", "It ships Monday.", "Ships Monday.", True),
+        ("Text", "It ships Monday.", "Ships Tuesday.", False),
+        ("Set", ["a", "b", "b"], ["b", "a", "b"], True),
+        ("Set", ["a", "b", "b"], ["b", "a", "a"], False),
+        ("Set", [{"n": 1, "m": 2}, {"n": 3}], [{"n": 3}, {"m": 2, "n": 1}], True),
+        ("Set", [1, 2], [2, 1, 1], False),
+        ({"tolerance": "0.05"}, 0.50, 0.54, True),
+        ({"tolerance": "0.05"}, 0.50, 0.56, False),
+        ({"relativeTolerance": "0.01"}, 1000, 1009, True),
+        ({"relativeTolerance": "0.01"}, 1000, 1011, False),
+        ({"similarity": "0.3"}, "The dog is in the garden now.", "The garden is where the dog is now.", True),
+        ({"similarity": "0.9"}, "The dog is in the garden now.", "The garden is where the dog is now.", False),
+        ({"ignore": ["Ids"]}, "Your ticket T-84213 is open by now.", "Your ticket T-99001 is open by now.", True),
+        ({"ignore": ["Ids"]}, "Your ticket T-84213 has 3 replies now.", "Your ticket T-99001 has 4 replies now.", False),
+    ],
+)  # fmt: skip
+def test_the_contract_says_what_is_the_same(hint: Any, served: Any, other: Any, agrees: bool) -> None:
+    hints = compile_hints({"properties": {"field": {KEYWORD: hint}}})
+    found = compare({"field": served}, {"field": other}, hints)
+    assert found.agrees is agrees, found
+    assert compare({"field": other}, {"field": served}, hints).agrees is agrees
+
+
+def test_hints_reach_items_references_branches_and_what_is_missing() -> None:
+    schema = {
+        "$defs": {"Call": {"properties": {"id": {KEYWORD: "Ignore"}, "next": {"$ref": "#/$defs/Call"}}}},
+        "properties": {
+            "calls": {"items": {"$ref": "#/$defs/Call"}, KEYWORD: "Set"},
+            "made": {"anyOf": [{"type": "null"}, {KEYWORD: "Ignore"}]},
+        },
+        "additionalProperties": {KEYWORD: {"tolerance": "0.1"}},
+    }
+    hints = compile_hints(schema)
+    served = {
+        "calls": [{"id": 1, "n": 1}, {"id": 2, "n": 2, "next": {"id": 3}}],
+        "made": "then",
+        "score": 0.5,
+    }
+    other = {"calls": [{"id": 8, "n": 2, "next": {"id": 9}}, {"n": 1}], "score": 0.55}
+    assert compare(served, other, hints).agrees
+    assert not compare(served, other).agrees
+
+
+def test_a_field_with_its_own_similarity_leaves_nothing_to_the_floor() -> None:
+    hints = compile_hints({KEYWORD: {"similarity": "0.3"}})
+    found = compare("The dog is in the garden now.", "The garden is where the dog is now.", hints)
+    assert found.texts is None
+    assert found.similarity < 1.0
+
+
+def test_an_integer_that_no_float_holds_is_compared() -> None:
+    assert not compare(10**400, 1.5).agrees
 
 
 JSON = st.recursive(

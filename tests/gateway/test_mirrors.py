@@ -9,6 +9,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.contracts.comparing import KEYWORD
 from sluicegate.contracts.routes import MirrorBudget, RoutePlan, Share, TrafficMode
 from sluicegate.gateway.mirrors import MirrorAllowance, MirrorAllowances
 from tests.gateway.components import Harness, component, harness, rolling, serving, spec_of, status
@@ -55,6 +56,33 @@ async def test_the_candidate_runs_on_a_copy_and_is_compared() -> None:
     dry = {server.headers["sluicegate-dry-run"] for server in new.calls}
     assert (dry, [call.headers["sluicegate-dry-run"] for call in old.calls]) == ({"true"}, ["false", "true"])
     assert new.calls[0].headers["idempotency-key"].endswith(":candidate")
+
+
+async def test_facts_are_judged_at_once_and_the_words_are_left_to_the_floor() -> None:
+    said = {"reply": "Your order 4512 ships on Monday.", "trace": "t-1"}
+    reworded = {"reply": "On Monday your order 4512 will ship.", "trace": "t-2"}
+    wrong = {"reply": "Your order 4513 ships on Monday.", "trace": "t-3"}
+    hints = {"properties": {"trace": {KEYWORD: "Ignore"}}}
+    answers = iter([reworded, wrong, said])
+    async with serving(lambda _: said) as old, serving(lambda _: next(answers)) as new:
+        plan = rolling(
+            spec_of(component(old.url)),
+            spec_of(component(new.url), version="2", contract={"input": True, "output": hints}),
+            TrafficMode.MIRROR,
+            control=Share(1, 1),
+        )
+        async with harness(plan) as gate:
+            for _ in range(3):
+                await gate.run_whole({})
+            found = [(seen["candidate"], seen["control"]) for seen in gate.spool.of("obs")]
+            similar = [r["comparison"]["similarity"] for r in gate.spool.of("run") if r["arm"] == "candidate"]
+    assert [(candidate["disagrees"], candidate["texts"]) for candidate, _ in found] == [
+        (0.0, [similar[0]]),
+        (1.0, [None]),
+        (0.0, [1.0]),
+    ]
+    assert [candidate["similarity"] for candidate, _ in found] == similar
+    assert all((control["disagrees"], control["texts"]) == (0.0, [1.0]) for _, control in found)
 
 
 async def test_a_better_reward_is_not_a_disagreement() -> None:

@@ -25,6 +25,8 @@ facts = st.builds(
     violated=rates,
     reward=st.none() | rates,
     disagrees=st.none() | rates,
+    similarity=st.none() | rates,
+    texts=st.lists(st.none() | rates, max_size=64).map(tuple),
 )
 raw = st.builds(
     RawObservation,

@@ -185,6 +185,8 @@ arm_facts = st.builds(
     violated=shares,
     reward=st.none() | shares,
     disagrees=st.none() | shares,
+    similarity=st.none() | shares,
+    texts=st.lists(st.none() | shares, max_size=2).map(tuple),
 )
 
 
@@ -213,6 +215,8 @@ def test_means_over_runs(runs: list[tuple[ArmFacts, ArmFacts | None, int]], data
         assert found.latencies_ms == tuple(f.latencies_ms[0] for f in group)
         assert found.reward == mean([f.reward for f in group if f.reward is not None])
         assert found.disagrees == mean([f.disagrees for f in group if f.disagrees is not None])
+        assert found.similarity == mean([f.similarity for f in group if f.similarity is not None])
+        assert found.texts == tuple(text for f in group for text in f.texts)
         for name in {name for f in group for name in f.fallbacks}:
             assert found.fallbacks[name] == mean([f.fallbacks.get(name, 0.0) for f in group])
         assert set(found.violations) == {kind for f in group for kind in f.violations}

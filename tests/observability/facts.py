@@ -108,6 +108,8 @@ arms = st.builds(
     violated=shares,
     reward=st.one_of(st.none(), shares),
     disagrees=st.one_of(st.none(), shares),
+    similarity=st.one_of(st.none(), shares),
+    texts=st.lists(st.one_of(st.none(), shares), max_size=3).map(tuple),
 )
 
 

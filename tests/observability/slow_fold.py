@@ -18,6 +18,7 @@ class Answer:
     stable: list[float] = field(default_factory=list)
     worse: list[str] = field(default_factory=list)
     boundary: float | None = None
+    similar: list[float] = field(default_factory=list)
 
     def harm_and_safe(self, question: Question) -> tuple[float, float]:
         if not self.differences:
@@ -40,6 +41,11 @@ def bad_of(question: Question, facts: ArmFacts, boundary: float | None) -> float
         value = math.nan if facts.reward is None else 1 - facts.reward
     elif question.signal == Signal.DISAGREEMENT:
         value = math.nan if facts.disagrees is None else facts.disagrees
+        if any(x is not None and not 0 <= x <= 1 for x in facts.texts):
+            return math.nan
+        if boundary is not None and facts.texts:
+            low = [x for x in facts.texts if x is not None and x < boundary]
+            value = min(1.0, value + len(low) / len(facts.texts))
     elif question.signal == Signal.CONTRACT_VIOLATIONS:
         value = facts.violated
     elif question.signal == Signal.FALLBACK_RATE_MAX:
@@ -105,6 +111,11 @@ def paired(result: Answer, question: Question, observations: list[Observation]) 
         result.candidate.append(a)
         result.stable.append(b)
         compare(result, a, b, observation.runs[0])
+        if floor and other is not None and result.boundary is None:
+            result.similar += [x for x in other.texts if x is not None]
+            if len(result.similar) >= 39:
+                rank = math.floor((len(result.similar) + 1) / 20)  # of 39 the second lowest
+                result.boundary = min(0.8, float(np.sort(result.similar)[rank - 1]))
 
 
 def split(result: Answer, question: Question, observations: list[Observation]) -> None:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from sluicegate.contracts.comparing import Hint, compile_hints
 from sluicegate.contracts.domains import CompiledDomain, compile_domain
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.expressions import Compiled, ExpressionError, Scope, compile_expression
@@ -78,6 +79,7 @@ class CompiledWorkflow:
     output_mapping: Mapping[str, Compiled] | None
     reward: Compiled | None
     routing_key: Compiled | None
+    hints: Hint = field(compare=False)  # how answers are compared
 
     def evaluate_output(self, scope: Scope) -> Any:
         """The answer, not yet checked: the declared mapping, or the output of the last step of the request."""
@@ -149,6 +151,16 @@ def _face(spec: WorkflowSpec) -> tuple[Schema, str]:
     return spec.contract.input, "spec.contract.input"
 
 
+def answer_contract(spec: WorkflowSpec) -> tuple[Schema, str]:
+    """The contract of the answer and where it stands: of the last step's component where its output is the answer and the workflow says no more."""
+    steps = [step for step in steps_of(spec) if step.phase is Phase.IN_REQUEST]
+    if spec.contract.output is True and spec.output is None and steps:
+        for number, component in enumerate(spec.components):
+            if component.name == steps[-1].component:
+                return component.contract.output, f"spec.components[{number}].contract.output"
+    return spec.contract.output, "spec.contract.output"
+
+
 def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
     """Raises Refused with every problem that stands in the way; `verification.verify` finds more than these."""
     compiler = _Compiler()
@@ -176,6 +188,7 @@ def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
         output_mapping=compiler.mapping(spec.output, "spec.output"),
         reward=compiler.expression(spec.reward, "spec.reward"),
         routing_key=compiler.expression(spec.routing.key if spec.routing else None, "spec.routing.key"),
+        hints=compile_hints(answer_contract(spec)[0]),
     )
     if not compiled.steps:
         compiler.problems.append(

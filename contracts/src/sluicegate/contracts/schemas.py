@@ -259,6 +259,15 @@ def _misspelled(schema: Any, path: str) -> Iterable[Problem]:
             yield from _misspelled(below, where)
 
 
+def walk(schema: Any, path: str) -> Iterator[tuple[Any, str]]:
+    """A schema and every schema inside it, each with its path."""
+    yield schema, path
+    if isinstance(schema, dict):
+        for keyword, value in schema.items():
+            for below, where in _subschemas(keyword, value, child(path, keyword)):
+                yield from walk(below, where)
+
+
 def _subschemas(keyword: str, value: Any, path: str) -> Iterable[tuple[Any, str]]:
     if keyword in _WITH_SCHEMAS_BY_NAME and isinstance(value, dict):
         return [(item, child(path, name)) for name, item in value.items()]

@@ -2,28 +2,35 @@
 
 Every similarity ranks a wrong number or an added "not" above a correct paraphrase (research/statistics.md section
 8.2). So facts decide: numbers, ids, dates, URLs, money, polarity and the order of steps inside texts; values of every
-other field exactly. Similarity only says whether two texts with the same facts are the same answer at all.
+other field exactly, unless the contract says otherwise (contracts.comparing). How alike texts must be is decided where
+evidence is folded, by how alike stable's own answers are.
 """
 
+import json
 import math
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from rapidfuzz import fuzz
-
+from sluicegate.contracts.comparing import NOTHING, Hint, How
 from sluicegate.contracts.runs import Comparison
-from sluicegate.gateway.text_facts import facts_of, is_free_text
+from sluicegate.gateway.jsonio import JsonError, parse
+from sluicegate.gateway.texts.facts import facts_of
+from sluicegate.gateway.texts.normal import is_free_text, normal
+from sluicegate.gateway.texts.similarity import similarity
 
-FLOOR = 0.5
-MAX_DIFFERENCES = 20
-RELATIVE_TOLERANCE = 1e-9
-MAX_TEXT = 8_000
-MAX_LEAVES = 5_000
-"""Bounds of the work for one pair (about 2 ms): answers beyond them are compared whole where they go on."""
-_SHOWN = 60
+MAX_DIFFERENCES: Final = 20
+RELATIVE_TOLERANCE: Final = 1e-9
+MAX_TEXT: Final = 8_000
+MAX_LEAVES: Final = 5_000
+MAX_TEXTS: Final = 16_000
+"""Bounds of the work for one pair: leaves, characters of one text and of all; answers beyond them are compared whole where they go on."""
+_SHOWN: Final = 60
+_RUNS_OF_LETTERS = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -31,12 +38,12 @@ class _Tally:
     """What the walk found."""
 
     shows_values: bool
-    floor: float
     differences: list[str] = field(default_factory=list)
     found: int = 0  # differences, also those beyond MAX_DIFFERENCES
     facts: int = 0
-    text_weight: int = 0
-    text_similarity: float = 0.0
+    compared: int = 0  # characters of texts that were looked into
+    texts: list[tuple[int, float]] = field(default_factory=list)  # length and similarity
+    open_texts: list[tuple[int, float]] = field(default_factory=list)  # for the floor to judge
 
     def differ(self, path: str, served: Any, other: Any, what: str = "") -> None:
         self.found += 1
@@ -44,86 +51,170 @@ class _Tally:
             values = f": {_short(served)} | {_short(other)}" if self.shows_values else ""
             self.differences.append(f"{path}{f' ({what})' if what else ''}{values}")
 
+    def weigh(self, weight: int, similar: float, hint: Hint) -> None:
+        self.texts.append((weight, similar))
+        if hint.similarity is None:
+            self.open_texts.append((weight, similar))
 
-def compare(served: Any, other: Any, *, floor: float = FLOOR, shows_values: bool = True) -> Comparison:
+
+def compare(served: Any, other: Any, hints: Hint = NOTHING, *, shows_values: bool = True) -> Comparison:
     """Compare two JSON values.
 
-    agrees: no fact differs and every pair of texts has a similarity of at least `floor`. similarity: mean of the
-    texts' similarities by length; without texts, the share of equal facts. shows_values: differences quote values.
+    agrees: no fact differs, as `hints` say what counts. similarity: mean of the texts' similarities by length; without
+    texts, the share of equal facts. shows_values: differences quote values.
     """
-    tally = _Tally(shows_values=shows_values, floor=floor)
-    _walk("output", served, other, tally)
-    if tally.text_weight:
-        similarity = tally.text_similarity / tally.text_weight
-    else:
-        similarity = max(0.0, 1.0 - tally.found / tally.facts) if tally.facts else 1.0
-    return Comparison(agrees=tally.found == 0, similarity=similarity, differences=tuple(tally.differences))
+    tally = _Tally(shows_values=shows_values)
+    _walk("output", served, other, hints, tally)
+    similar = _mean(tally.texts)
+    if similar is None:
+        similar = max(0.0, 1.0 - tally.found / tally.facts) if tally.facts else 1.0
+    return Comparison(
+        agrees=tally.found == 0,
+        similarity=similar,
+        differences=tuple(tally.differences),
+        texts=_mean(tally.open_texts),
+    )
 
 
-def _walk(path: str, served: Any, other: Any, tally: _Tally) -> None:
+def _mean(weighed: list[tuple[int, float]]) -> float | None:
+    """By weight."""
+    total = sum(weight for weight, _ in weighed)
+    return min(1.0, sum(weight * value for weight, value in weighed) / total) if total else None
+
+
+def _walk(path: str, served: Any, other: Any, hint: Hint, tally: _Tally) -> None:
+    if hint.how is How.IGNORE:
+        return
     if tally.facts >= MAX_LEAVES:
         tally.facts += 1
         if served != other:
             tally.differ(path, served, other)
     elif isinstance(served, dict) and isinstance(other, dict):
-        for name in _names(served, other):
-            if name in served and name in other:
-                _walk(f"{path}.{name}", served[name], other[name], tally)
-            else:
-                tally.facts += 1
-                tally.differ(f"{path}.{name}", served.get(name, _ABSENT), other.get(name, _ABSENT))
+        _objects(path, served, other, hint, tally)
     elif isinstance(served, list) and isinstance(other, list):
-        for index, (left, right) in enumerate(zip(served, other, strict=False)):
-            _walk(f"{path}[{index}]", left, right, tally)
-        if len(served) != len(other):
-            tally.facts += 1
-            tally.differ(path, f"{len(served)} items", f"{len(other)} items", "length")
+        _lists(path, served, other, hint, tally)
+    elif isinstance(served, str) and isinstance(other, str):
+        _strings(path, served, other, hint, tally)
     else:
-        _leaf(path, served, other, tally)
-
-
-def _leaf(path: str, served: Any, other: Any, tally: _Tally) -> None:
-    if isinstance(served, str) and isinstance(other, str):
-        left, right = _canonical(served), _canonical(other)
-        if left != right and is_free_text(left) and is_free_text(right):
-            _texts(path, left, right, tally)
-            return
-        if left == right and is_free_text(left):
-            tally.text_weight += len(left)
-            tally.text_similarity += len(left)
         tally.facts += 1
+        if not _is_same(served, other, hint):
+            tally.differ(path, served, other)
+
+
+def _objects(path: str, served: dict[str, Any], other: dict[str, Any], hint: Hint, tally: _Tally) -> None:
+    for name in _names(served, other):
+        below = hint.of(name)
+        if name in served and name in other:
+            _walk(f"{path}.{name}", served[name], other[name], below, tally)
+        elif below.how is not How.IGNORE:
+            tally.facts += 1
+            tally.differ(f"{path}.{name}", served.get(name, _ABSENT), other.get(name, _ABSENT))
+
+
+def _lists(path: str, served: list[Any], other: list[Any], hint: Hint, tally: _Tally) -> None:
+    if hint.how is How.SET:
+        served, other = _aligned(served, other, hint.of_item())
+    for index, (left, right) in enumerate(zip(served, other, strict=False)):
+        _walk(f"{path}[{index}]", left, right, hint.of_item(), tally)
+    if len(served) != len(other):
+        tally.facts += 1
+        tally.differ(path, f"{len(served)} items", f"{len(other)} items", "length")
+
+
+def _aligned(served: list[Any], other: list[Any], hint: Hint) -> tuple[list[Any], list[Any]]:
+    """Both as multisets: what both have side by side first, then the rest in one order."""
+    left, right = [(_key(item, hint), item) for item in served], [(_key(item, hint), item) for item in other]
+    common = Counter(key for key, _ in left) & Counter(key for key, _ in right)
+    return _in_order(left, common), _in_order(right, common)
+
+
+def _in_order(keyed: list[tuple[str, Any]], common: Counter[str]) -> list[Any]:
+    left_over = common.copy()
+    shared: list[Any] = []
+    rest: list[Any] = []
+    for key, item in sorted(keyed, key=lambda pair: pair[0]):
+        (shared if left_over[key] > 0 else rest).append(item)
+        left_over[key] -= 1
+    return shared + rest
+
+
+def _key(item: Any, hint: Hint) -> str:
+    return json.dumps(_without_ignored(item, hint), sort_keys=True, ensure_ascii=False)
+
+
+def _without_ignored(value: Any, hint: Hint) -> Any:
+    if isinstance(value, dict):
+        parts = ((name, item, hint.of(name)) for name, item in value.items())
+        return {
+            name: _without_ignored(item, below) for name, item, below in parts if below.how is not How.IGNORE
+        }
+    if isinstance(value, list):
+        return [_without_ignored(item, hint.of_item()) for item in value]
+    return _canonical(value) if isinstance(value, str) else value
+
+
+def _strings(path: str, served: str, other: str, hint: Hint, tally: _Tally) -> None:
+    left, right = _canonical(served), _canonical(other)
+    is_text = hint.how is How.TEXT or (hint.how is How.DEFAULT and is_free_text(left) and is_free_text(right))
+    if left == right:
+        tally.facts += 1
+        if is_text:
+            tally.weigh(len(left), 1.0, hint)
+        return
+    nested = _nested(left, right)
+    if nested is not None:
+        _walk(path, *nested, hint, tally)
+    elif is_text:
+        _texts(path, left, right, hint, tally)
+    else:
+        tally.facts += 1
+        if hint.how is How.PATTERN:
+            left, right = _RUNS_OF_LETTERS.sub("*", left), _RUNS_OF_LETTERS.sub("*", right)
         if left != right and _instant(left) != _instant(right, default=""):
             tally.differ(path, served, other)
-        return
-    tally.facts += 1
-    if not _is_same(served, other):
-        tally.differ(path, served, other)
 
 
-def _texts(path: str, served: str, other: str, tally: _Tally) -> None:
-    weight = max(len(served), len(other))
-    if served[MAX_TEXT:] != other[MAX_TEXT:]:
-        tally.differ(path, served[MAX_TEXT:], other[MAX_TEXT:], f"after {MAX_TEXT} characters")
-    served, other = served[:MAX_TEXT], other[:MAX_TEXT]
-    similarity = fuzz.ratio(served.casefold(), other.casefold()) / 100.0
-    tally.text_weight += weight
-    tally.text_similarity += weight * similarity
+def _nested(left: str, right: str) -> tuple[Any, Any] | None:
+    """Two objects or lists that are written as texts, as the arguments of tool calls often are."""
+    if left[:1] not in {"{", "["} or right[:1] != left[:1] or max(len(left), len(right)) > MAX_TEXT:
+        return None
+    try:
+        return parse(left.encode()), parse(right.encode())
+    except (JsonError, UnicodeEncodeError):
+        return None
+
+
+def _texts(path: str, served: str, other: str, hint: Hint, tally: _Tally) -> None:
+    weight = max(len(served), len(other), 1)
+    most = min(MAX_TEXT, max(0, MAX_TEXTS - tally.compared))
+    tally.compared += min(weight, most)
+    if served[most:] != other[most:]:
+        tally.differ(path, served[most:], other[most:], f"after {most} characters")
+    served, other = normal(served[:most]), normal(other[:most])
+    similar = similarity(served, other)
     tally.facts += 1
-    kinds = facts_of(served).differing(facts_of(other))
+    tally.weigh(weight, similar, hint)
+    kinds = [kind for kind in facts_of(served).differing(facts_of(other)) if kind not in hint.ignored]
     if kinds:
         tally.differ(path, served, other, ", ".join(kinds))
-    elif similarity < tally.floor:
-        tally.differ(path, served, other, f"similarity {similarity:.2f}")
+    elif hint.similarity is not None and similar < hint.similarity:
+        tally.differ(path, served, other, f"similarity {similar:.2f}")
 
 
-def _is_same(served: Any, other: Any) -> bool:
+def _is_same(served: Any, other: Any, hint: Hint) -> bool:
     if isinstance(served, bool) or isinstance(other, bool):
         return served is other
-    if isinstance(served, int) and isinstance(other, int):
+    if not (isinstance(served, int | float) and isinstance(other, int | float)):
+        return type(served) is type(other) and bool(served == other)
+    if hint.how is How.PATTERN:
+        return True
+    relative, absolute = hint.relative_tolerance, hint.tolerance
+    if not relative and not absolute and isinstance(served, int) and isinstance(other, int):
         return served == other
-    if isinstance(served, int | float) and isinstance(other, int | float):
-        return math.isclose(served, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=0.0)
-    return type(served) is type(other) and bool(served == other)
+    try:
+        return math.isclose(served, other, rel_tol=max(relative, RELATIVE_TOLERANCE), abs_tol=absolute)
+    except OverflowError:  # an integer that no float can hold
+        return served == other
 
 
 def _canonical(text: str) -> str:
@@ -137,9 +228,9 @@ def _instant(text: str, *, default: str | None = None) -> datetime | str | None:
         return default
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return at.astimezone(UTC) if at.tzinfo is not None else default
+    except (ValueError, OverflowError):
         return default
-    return at.astimezone(UTC) if at.tzinfo is not None else default
 
 
 def _names(served: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:

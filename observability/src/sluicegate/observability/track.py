@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sluicegate.contracts.evidence import ArmFacts, Observation, Question, SignalEvidence
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
+from sluicegate.observability.answers import Answers
 from sluicegate.observability.badness import SIGNALS, badness, displayed, valid_latencies
 from sluicegate.observability.sequential import MeanTest
 from sluicegate.observability.sketch import rank_of
@@ -63,6 +64,7 @@ class Track:
     __slots__ = (
         "_freezes",
         "_of_copies",
+        "answers",
         "boundary",
         "calibration",
         "candidate",
@@ -85,6 +87,7 @@ class Track:
         self.question = question
         self.design = design_of(question, stage)
         self.harm, self.safe = _tests(question, self.design)
+        self.answers = Answers() if question.signal is Signal.DISAGREEMENT else None
         self._of_copies = question.against_control or question.signal is Signal.DISAGREEMENT
         self._freezes = question.signal is Signal.P95_LATENCY and self.design is not Design.ONE_SAMPLE
         self.missing = 0
@@ -112,7 +115,7 @@ class Track:
             self.calibration = []
 
     def _value(self, facts: ArmFacts) -> float | None:
-        return badness(self.question, facts, self.boundary)
+        return badness(self.question, facts, self.boundary if self.answers is None else self.answers.floor)
 
     def _fold_paired(self, observation: Observation) -> None:
         other = observation.control if self._of_copies else observation.stable
@@ -128,6 +131,8 @@ class Track:
         self._compare(bad, reference)
         if bad > reference:
             self.witnesses.append(self._witness(observation))
+        if self.answers is not None and other is not None:
+            self.answers.add(observation.candidate, other, bad - reference)
 
     def _fold_split(self, observation: Observation) -> None:
         if observation.candidate is not None:
@@ -212,6 +217,7 @@ class Track:
             candidate_p95_ms=candidate_p95 if latency else None,
             stable_p95_ms=stable_p95 if latency else None,
             witnesses=tuple(self.witnesses),
+            answers=None if self.answers is None else self.answers.evidence(),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -227,6 +233,7 @@ class Track:
             "waitingCandidate": [[bad, run] if run else _short(bad) for bad, run in self.waiting_candidate],
             "waitingStable": [_short(bad) for bad in self.waiting_stable],
             "witnesses": list(self.witnesses),
+            "answers": None if self.answers is None else self.answers.to_json(),
         }
 
     @classmethod
@@ -242,6 +249,8 @@ class Track:
         track.waiting_candidate.extend(map(_waiting, data["waitingCandidate"]))
         track.waiting_stable.extend(map(float, data["waitingStable"]))
         track.witnesses.extend(data["witnesses"])
+        if data["answers"] is not None:
+            track.answers = Answers.from_json(data["answers"])
         return track
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from sluicegate.contracts.evidence import SignalEvidence
 from sluicegate.contracts.stages import Signal
+from sluicegate.rollout import answers
 
 
 def percent(value: float | None) -> str:
@@ -66,7 +67,7 @@ def _violations(item: SignalEvidence, who: str) -> str:
 def _disagreement(item: SignalEvidence, _who: str) -> str:
     return (
         f"candidate's answer differed in {percent(item.candidate)} of {item.units} pairs, "
-        f"stable's second copy's in {percent(item.stable)}"
+        f"stable's second copy's in {percent(item.stable)}{answers.told(item)}"
     )
 
 

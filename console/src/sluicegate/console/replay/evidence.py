@@ -12,6 +12,7 @@ from sluicegate.console.replay.server import answer
 from sluicegate.console.replay.tasks import resampled
 from sluicegate.contracts.evidence import ArmFacts
 from sluicegate.gateway.compare import compare
+from sluicegate.gateway.facts import Disagreement, judged
 from sluicegate.rollout.backtest import RecordedPair
 
 COMPONENTS = ("agent", "evaluator")
@@ -47,19 +48,21 @@ def _arms(
 
 
 def _arm(run: RecordedRun, served: RecordedRun | None = None) -> ArmFacts:
-    disagrees = None if served is None else float(_disagrees(served, run))
+    answered = Disagreement() if served is None else _judged(served, run)
     return ArmFacts(
         success=float(bool(run.answer)),
         latencies_ms=(),
         fallbacks=dict.fromkeys(COMPONENTS, 0.0),
         reward=run.reward,
-        disagrees=disagrees,
+        disagrees=answered.disagrees,
+        similarity=answered.similarity,
+        texts=answered.texts,
     )
 
 
-def _disagrees(served: RecordedRun, other: RecordedRun) -> bool:
-    """As the gateway judges mirrored answers: they differ, and the other one is not better."""
-    return not compare(_output(served), _output(other)).agrees and other.reward <= served.reward
+def _judged(served: RecordedRun, other: RecordedRun) -> Disagreement:
+    """As the gateway judges mirrored answers."""
+    return judged(compare(_output(served), _output(other)), is_better=other.reward > served.reward)
 
 
 def _output(run: RecordedRun) -> dict[str, object]:

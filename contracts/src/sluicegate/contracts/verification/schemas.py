@@ -9,6 +9,7 @@ from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.resources.workflow import FailureStrategy, SemanticDomain
 from sluicegate.contracts.schemas import Schema, SchemaCheck, check_schema, compile_schema
 from sluicegate.contracts.suggestions import closest, did_you_mean, listed, shown
+from sluicegate.contracts.verification import comparing
 from sluicegate.contracts.verification.facts import Facts
 from sluicegate.contracts.verification.shapes import impossible
 
@@ -150,4 +151,4 @@ def _map_to(path: str, domain: SemanticDomain) -> Iterator[Problem]:
         )
 
 
-CHECKS = (usable_schemas, stand_ins_keep_contracts, semantic_fields, semantic_mapping)
+CHECKS = (usable_schemas, *comparing.CHECKS, stand_ins_keep_contracts, semantic_fields, semantic_mapping)
