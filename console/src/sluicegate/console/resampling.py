@@ -58,4 +58,4 @@ def relabelled(pairs: Iterable[RecordedPair], seed: int) -> Iterator[RecordedPai
 
 
 def _placed(arm: ArmFacts, place: ArmFacts) -> ArmFacts:
-    return replace(arm, disagrees=place.disagrees)
+    return replace(arm, disagrees=place.disagrees, similarity=place.similarity, texts=place.texts)
