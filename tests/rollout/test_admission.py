@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[Callable[[], Case], str]] = {
         ),
         "spec.components[0].endpoint.credentialRef.secretKeyRef",
     ),
-    "a signal that is not computed": (
+    "drift where no output is observed": (
         lambda: (
             None,
             with_stage(

@@ -10,6 +10,7 @@ REASONS: Final = {
     "RolloutCreated": "A rollout towards a new version begins, or an earlier version comes back.",
     "StageEntered": "A rollout is in a stage.",
     "StageHeld": "A rollout needs a person: override, retry or abort.",
+    "UnseenValue": "Three units of the candidate gave an output that stable, seen as often, never gave; see the gate on ComponentDrift.",
     "Draining": "A rollout has its outcome, and traffic moves to the revision that remains.",
     "Completed": "A rollout has ended; every gateway follows.",
     "StableChanged": "Another revision is stable.",

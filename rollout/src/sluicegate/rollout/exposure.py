@@ -14,12 +14,14 @@ from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, Re
 from sluicegate.contracts.resources.workflow import Runtime, WorkflowSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.observability.badness import displayed
+from sluicegate.observability.drift.values import FIRST_WEIGHT
 from sluicegate.observability.passage import Passage, least_units
 from sluicegate.observability.track import (
     BOUNDARY_LATENCIES,
     MOST_STABLE_PER_CANDIDATE,
     Design,
     Track,
+    design_of,
 )
 from sluicegate.rollout import planning
 
@@ -30,6 +32,7 @@ _DEFAULT_BADNESS: Final = {
     Signal.CONTRACT_VIOLATIONS: 0.01,
     Signal.DISAGREEMENT: 0.10,
     Signal.REWARD: 0.10,
+    Signal.DRIFT: 0.25,
 }
 """Assumed share of bad units where the contract promises nothing; signals whose gates compare units of the arms."""
 
@@ -141,6 +144,8 @@ def _is_sound(stage: PlannedStage, gate: PlannedGate) -> bool:
 def _sight(stage: PlannedStage, gate: PlannedGate, asked: list[Question], bad: float) -> Sight:
     question, parts = asked[0], len(asked)
     latency = question.signal is Signal.P95_LATENCY
+    if question.signal is Signal.DRIFT:
+        return _drift(stage, gate, question, parts, bad)
     track = Track(question, stage.name)
     share = stage.share.numerator / stage.share.denominator
     beside, seen = _pairing(stage, track.design, share)
@@ -160,6 +165,28 @@ def _sight(stage: PlannedStage, gate: PlannedGate, asked: list[Question], bad: f
         seen=seen,
         spent=_calibration(track.design, share) if calibrates else 0,
         floor=planning.BOUNDARY if latency else 0,
+        parts=parts,
+        beside=beside,
+    )
+
+
+def _drift(stage: PlannedStage, gate: PlannedGate, question: Question, parts: int, bad: float) -> Sight:
+    """Of outputs: `bad` is the share of the value that moves, which is the first of its field to appear. Half of the
+    capital is on the bets that a Track makes, the rest on others (observability.drift.shift)."""
+    design = design_of(question, stage.name)
+    share = stage.share.numerator / stage.share.denominator
+    beside, seen = _pairing(stage, design, share)
+    return Sight(
+        design=design,
+        bad=bad,
+        margin=question.margin,
+        null_harm=0.0,
+        low_harm=-1.0,
+        null_safe=-question.margin,
+        low_safe=-1.0,
+        harm_threshold=math.log(parts / float(gate.abort_alpha)) + math.log(4.0 / FIRST_WEIGHT),
+        safe_threshold=-math.log(float(gate.promote_alpha)) + math.log(2.0),
+        seen=seen,
         parts=parts,
         beside=beside,
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from sluicegate.contracts.evidence import SignalEvidence
 from sluicegate.contracts.stages import Signal
-from sluicegate.rollout import answers
+from sluicegate.rollout import answers, drifts
 
 
 def percent(value: float | None) -> str:
@@ -89,7 +89,7 @@ _COMPARISONS: Final[dict[Signal, Callable[[SignalEvidence, str], str]]] = {
     Signal.DISAGREEMENT: _disagreement,
     Signal.REWARD: _reward,
     Signal.SHAPLEY_VARIANCE: _other,
-    Signal.DRIFT: _other,
+    Signal.DRIFT: lambda item, _who: drifts.seen(item),
 }
 
 

@@ -1,5 +1,6 @@
 """One look at a rollout: gates and people give inputs, the table gives the move, the state gives the route."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -7,8 +8,18 @@ from typing import Final
 from sluicegate.contracts.resources import WorkflowRevision
 from sluicegate.contracts.resources.rollout import DecisionRecord, RolloutStatus
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.contracts.stages import Stage, State
-from sluicegate.rollout import events, looks, planning, reporting, routing, table, transitions, verdicts
+from sluicegate.contracts.stages import Signal, Stage, State
+from sluicegate.rollout import (
+    drifts,
+    events,
+    looks,
+    planning,
+    reporting,
+    routing,
+    table,
+    transitions,
+    verdicts,
+)
 from sluicegate.rollout.decisions import Reading
 from sluicegate.rollout.looks import Requirements, Survey
 from sluicegate.rollout.model import Act, Emit, Plan, RolloutObserved, Route, ref_of
@@ -41,7 +52,8 @@ def reconcile_rollout(observed: RolloutObserved, now: datetime) -> Plan[RolloutS
     status = reporting.with_report(observed, status, seen, needs, now)
     status, forgotten = reporting.forget(observed, status)
     status = reporting.settle(observed.rollout, status, now)
-    acts: tuple[Act, ...] = (*forgotten, *programming, *_tell(observed, old, status, reading))
+    told = (*_tell(observed, old, status, reading), *_tell_new(observed, old, status, seen))
+    acts: tuple[Act, ...] = (*forgotten, *programming, *told)
     return Plan(
         status=status, actions=acts, requeue_after=_requeue(observed, status, moved=cause is not None)
     )
@@ -173,6 +185,19 @@ def _tell(
         said = f"{version} is held in {status.state}: {status.hold_reason}"
         told.append(events.emit(about, "StageHeld", said, key=place, bad=True))
     return tuple(told)
+
+
+def _tell_new(
+    observed: RolloutObserved, old: RolloutStatus, status: RolloutStatus, seen: Survey
+) -> Iterator[Emit]:
+    """Outputs that stable never gave, when the status begins to tell of them."""
+    before, after = (
+        " ".join(gate.message for gate in one.gates if gate.signal == Signal.DRIFT) for one in (old, status)
+    )
+    found = () if seen.evidence is None or before == after else seen.evidence.of(Signal.DRIFT)
+    place = f"{observed.rollout.metadata.uid or ''}/{status.attempt}/{status.state}"
+    for name, said in drifts.first_told(found, before, after):
+        yield events.emit(ref_of(observed.rollout), "UnseenValue", said, key=f"{place}/{name}")
 
 
 def _tell_decision(observed: RolloutObserved, record: DecisionRecord) -> Emit:

@@ -122,7 +122,7 @@ def baseline_of(evidence: StageEvidence) -> dict[str, str]:
     return {
         baseline_key(item.signal, item.component): _rate(item.stable)
         for item in evidence.signals
-        if item.units > 0 and _is_rate(item)
+        if item.units > 0 and item.output is None and _is_rate(item)
     }
 
 

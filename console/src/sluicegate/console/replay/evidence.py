@@ -11,8 +11,10 @@ from sluicegate.console.replay.selections import Selection, parse_selection
 from sluicegate.console.replay.server import answer
 from sluicegate.console.replay.tasks import resampled
 from sluicegate.contracts.evidence import ArmFacts
+from sluicegate.contracts.observed import NOTHING, TOOLS
 from sluicegate.gateway.compare import compare
 from sluicegate.gateway.facts import Disagreement, judged
+from sluicegate.gateway.outputs import shares_of
 from sluicegate.rollout.backtest import RecordedPair
 
 COMPONENTS = ("agent", "evaluator")
@@ -57,6 +59,8 @@ def _arm(run: RecordedRun, served: RecordedRun | None = None) -> ArmFacts:
         disagrees=answered.disagrees,
         similarity=answered.similarity,
         texts=answered.texts,
+        choices={f"agent.{TOOLS}": shares_of([call.name for call in run.tool_calls] or [NOTHING])},
+        numbers={"evaluator.reward": (run.reward,)},
     )
 
 

@@ -119,7 +119,8 @@ class ReplayApp:
 
 def answer(run: RecordedRun) -> Json:
     """What the agent says and did: the fields of the replayed workflow's component."""
-    return {"answer": run.answer, "actions": run.actions, "trial": run.trial}
+    calls = [{"name": call.name} for call in run.tool_calls]
+    return {"answer": run.answer, "actions": run.actions, "tool_calls": calls, "trial": run.trial}
 
 
 async def serve(app: ReplayApp, host: str, port: int, ready: Callable[[int], None]) -> None:

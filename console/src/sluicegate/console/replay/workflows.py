@@ -121,5 +121,6 @@ _ANSWER = _fields(answer={"type": "string", "minLength": 1}, actions={"type": "a
 _AGENT = _fields(
     answer={"type": "string", "minLength": 1},
     actions={"type": "array", "items": _ACTION},
+    tool_calls={"type": "array", "items": _fields(name={"type": "string"})},
     trial={"type": "integer"},
 )

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.contracts.cel_syntax import ANY_INDEX, Path
-
-_MAX_REFERENCES = 32
+from sluicegate.contracts.references import resolved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,7 @@ def impossible(schema: Any, path: Path) -> Impossible | None:
     """None when some conforming value has `path`, or when that cannot be told."""
     root = schema
     for depth, name in enumerate(path):
-        schema = _resolved(schema, root)
+        schema = resolved(schema, root)
         if not isinstance(schema, dict):
             return None
         types = _types(schema)
@@ -37,7 +36,7 @@ def impossible(schema: Any, path: Path) -> Impossible | None:
 
 def closed_names(schema: Any) -> tuple[str, ...] | None:
     """The only fields that an object may have, or None when others are allowed or it cannot be told."""
-    schema = _resolved(schema, schema)
+    schema = resolved(schema, schema)
     if (
         not isinstance(schema, dict)
         or schema.get("additionalProperties") is not False
@@ -50,7 +49,7 @@ def closed_names(schema: Any) -> tuple[str, ...] | None:
 
 def required_names(schema: Any) -> tuple[str, ...]:
     """The fields that an object must have, as far as the schema says so at its top."""
-    schema = _resolved(schema, schema)
+    schema = resolved(schema, schema)
     names = schema.get("required", ()) if isinstance(schema, dict) else ()
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
@@ -74,24 +73,3 @@ def _field(schema: dict[str, Any], name: str) -> Any:
 
 def _item(schema: dict[str, Any]) -> Any:
     return True if "prefixItems" in schema or "properties" in schema else schema.get("items", True)
-
-
-def _resolved(schema: Any, root: Any) -> Any:
-    """The schema behind local references; True when one cannot be followed."""
-    for _ in range(_MAX_REFERENCES):
-        if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
-            return schema
-        schema = _target(schema["$ref"], root)
-    return True
-
-
-def _target(reference: str, root: Any) -> Any:
-    if not reference.startswith("#"):
-        return True
-    found = root
-    for part in reference[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, dict) or name not in found:
-            return True
-        found = found[name]
-    return found

@@ -6,6 +6,7 @@ from typing import Any
 
 from sluicegate.contracts.compiled import CompiledComponent, CompiledStep, CompiledWorkflow, compile_workflow
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.observed import ObservedField, observed_fields
 from sluicegate.contracts.resources.workflow import (
     CircuitBreaker,
     Component,
@@ -89,6 +90,7 @@ class Program:
     sample_denominator: int
     has_reward: bool
     headers: tuple[tuple[bytes, bytes], ...]  # of every answer
+    observed: tuple[ObservedField, ...]
 
 
 def compile_program(
@@ -118,6 +120,7 @@ def compile_program(
             (b"sluicegate-revision", body.name.encode()),
             (b"sluicegate-version", body.version.encode()),
         ),
+        observed=observed_fields(spec),
     )
 
 

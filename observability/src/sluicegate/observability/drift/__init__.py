@@ -1,0 +1,1 @@
+"""Do the components of both arms give the same outputs?"""

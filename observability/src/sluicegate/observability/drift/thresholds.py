@@ -1,0 +1,88 @@
+"""The state of a field of numbers: how often each arm lies above stable's deciles, a peek-proof Kolmogorov-Smirnov test."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sluicegate.observability.drift import vectors
+from sluicegate.observability.drift.shift import Shift
+from sluicegate.observability.drift.values import RUNS, Move
+from sluicegate.observability.drift.vectors import Runs, Vector
+
+
+class Thresholds:
+    """Stable's first 50 or more numbers set the borders; their units are no evidence, so that borders depend on the past."""
+
+    __slots__ = ("_bins", "_events", "_learned", "_runs", "borders")
+
+    def __init__(self) -> None:
+        self.borders: tuple[float, ...] = ()
+        self._learned: list[float] = []
+        self._events: list[Shift] = []
+        self._bins: list[list[float]] = []
+        self._runs: tuple[str, ...] = ()
+
+    def calibrates(self, stable: Sequence[float]) -> bool:
+        """Whether the unit is spent on the borders; stable: its numbers, if it has any."""
+        if self.borders:
+            return False
+        self._learned.extend(stable)
+        if len(self._learned) >= vectors.CALIBRATION:
+            self._set(vectors.borders_of(self._learned))
+            self._learned = []
+        return True
+
+    def _set(self, borders: tuple[float, ...]) -> None:
+        self.borders = borders
+        self._events = [Shift() for _ in vectors.event_names(borders)]
+        self._bins = [[0.0, 0.0] for _ in range(len(self._events) + 1)]
+
+    def compare(self, candidate: Vector, stable: Vector, runs: Runs) -> None:
+        """Fold one comparison of binned numbers."""
+        moved = 0.0
+        for event, shift in enumerate(self._events):
+            x = vectors.exceeding(candidate, event) - vectors.exceeding(stable, event)
+            shift.add(min(1.0, max(-1.0, x)))
+            moved = max(moved, abs(x))
+        for arm, vector in enumerate((candidate, stable)):
+            for name, share in vector.items():
+                self._bins[int(name)][arm] += share
+        if moved > 0.0:
+            self._runs = (*self._runs, runs[""])[-RUNS:]
+
+    def counts(self) -> tuple[tuple[str, float, float], ...]:
+        """(range, candidate, stable), ascending."""
+        names = vectors.event_names(self.borders) if self.borders else ()
+        labels = (f"< {self.borders[0]:.6g}", *names) if names else ()
+        return tuple((name, *pair) for name, pair in zip(labels, map(tuple, self._bins), strict=True))  # type: ignore[misc]
+
+    def moves(self) -> Iterator[Move]:
+        """Each border."""
+        for event, shift in enumerate(self._events):
+            candidate, stable = (sum(pair[arm] for pair in self._bins[event + 1 :]) for arm in (0, 1))
+            name = vectors.event_names(self.borders)[event]
+            yield Move(name, 1.0 / len(self._events), shift, shift, candidate, stable, self._runs)
+
+    def unseen(self) -> tuple[tuple[str, int, tuple[str, ...]], ...]:
+        """Numbers are no new values."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """State."""
+        return {
+            "learned": self._learned,
+            "borders": list(self.borders),
+            "events": [shift.to_json() for shift in self._events],
+            "bins": [list(pair) for pair in self._bins],
+            "runs": list(self._runs),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Thresholds":
+        """The inverse of to_json."""
+        made = cls()
+        made._learned = [float(value) for value in data["learned"]]
+        made.borders = tuple(float(border) for border in data["borders"])
+        made._events = [Shift.from_json(shift) for shift in data["events"]]
+        made._bins = [[float(a), float(b)] for a, b in data["bins"]]
+        made._runs = tuple(data["runs"])
+        return made

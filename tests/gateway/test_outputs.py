@@ -1,0 +1,133 @@
+"""What the gateway notes of components' outputs, for ComponentDrift."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from sluicegate.contracts.routes import Share, TrafficMode
+from tests.gateway.components import component, harness, rolling, serving, spec_of, status
+
+OUTPUT = {
+    "type": "object",
+    "properties": {
+        "intent": {"enum": ["order", "refund", None]},
+        "sure": {"type": "boolean"},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "steps": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"type": {"enum": ["call", "reply"]}}},
+        },
+        "tool_calls": {"type": "array"},
+    },
+}
+ANSWER = {
+    "intent": "refund",
+    "sure": True,
+    "score": 0.25,
+    "steps": [{"type": "call"}, {"type": "call"}, {"type": "reply"}, {}],
+    "tool_calls": [{"function": {"name": "pay"}}, {"name": "look"}, {"name": "look"}],
+    "text": "not observed",
+}
+
+
+def _workflow(url: str, version: str, **more: Any) -> dict[str, Any]:
+    planner = component(
+        f"{url}/{version}", name="planner", contract={"output": OUTPUT}, **more.pop("planner", {})
+    )
+    return spec_of(planner, version=version, **more)
+
+
+async def _observed(answer: Any, mode: TrafficMode = TrafficMode.MIRROR, **more: Any) -> list[dict[str, Any]]:
+    async with serving(answer) as server:
+        plan = rolling(
+            _workflow(server.url, "1", **more), _workflow(server.url, "2", **more), mode, control=Share(1, 1)
+        )
+        async with harness(plan) as gate:
+            await gate.run_whole({"tier": "gold", "q": 1})
+            return gate.spool.of("obs")
+
+
+async def test_every_arm_brings_what_its_components_gave() -> None:
+    (seen,) = await _observed(lambda _: ANSWER)
+    for arm in ("stable", "candidate", "control"):
+        assert seen[arm]["choices"] == {
+            "planner.intent": {"refund": 1.0},
+            "planner.sure": {"true": 1.0},
+            "planner.steps[*].type": {"call": pytest.approx(2 / 3), "reply": pytest.approx(1 / 3)},
+            "planner.tool_calls": {"look": pytest.approx(2 / 3), "pay": pytest.approx(1 / 3)},
+        }
+        assert seen[arm]["numbers"] == {"planner.score": [0.25]}
+
+
+async def test_what_is_absent_is_a_value_of_its_own() -> None:
+    (seen,) = await _observed(lambda _: {"intent": None, "steps": []})
+    choices = seen["candidate"]["choices"]
+    assert choices["planner.intent"] == {"null": 1.0}
+    assert {
+        choices[name]["(none)"] for name in ("planner.sure", "planner.steps[*].type", "planner.tool_calls")
+    } == {1.0}
+    assert seen["candidate"]["numbers"] == {}
+
+
+async def test_a_fallback_is_not_what_the_component_gave() -> None:
+    value = {"onFailure": {"type": "Value", "value": {"intent": "order"}}}
+    (seen,) = await _observed(lambda _: status(500), planner=value)
+    assert seen["candidate"]["fallbacks"] == {"planner": 1.0}
+    assert (seen["candidate"]["choices"], seen["candidate"]["numbers"]) == ({}, {})
+
+
+async def test_a_stub_says_nothing_of_a_live_component() -> None:
+    live = {"sideEffects": "Live", "mirrorStub": {"value": {"intent": "order"}}}
+    (seen,) = await _observed(lambda _: ANSWER, planner=live)
+    assert seen["candidate"]["choices"] == {}
+    assert seen["stable"]["choices"]["planner.intent"] == {"refund": 1.0}
+
+
+async def test_each_unit_of_controlled_brings_its_own_arms() -> None:
+    (seen,) = await _observed(lambda _: ANSWER, TrafficMode.SPLIT)
+    assert (seen["candidate"] or seen["stable"])["choices"]["planner.intent"] == {"refund": 1.0}
+
+
+async def test_many_tools_are_bounded_and_long_names_cut() -> None:
+    calls = [{"name": f"{'x' * 100}"}, *({"name": f"tool-{n}"} for n in range(100))]
+    (seen,) = await _observed(lambda _: {"tool_calls": calls})
+    shares = seen["candidate"]["choices"]["planner.tool_calls"]
+    assert len(shares) == 32
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert max(map(len, shares)) <= 64
+
+
+@pytest.mark.parametrize("path", ["steps.planner.output.intent", "steps.*.output", "steps.planner"])
+async def test_a_redacted_output_is_not_observed(path: str) -> None:
+    (seen,) = await _observed(lambda _: ANSWER, lineage={"redact": [path]})
+    assert "planner.intent" not in seen["candidate"]["choices"]
+
+
+async def test_no_copy_of_a_redacted_input_stands_in_the_evidence() -> None:
+    """The planner repeats what the run document hides as a copy of input.secret."""
+    redacted = {"lineage": {"redact": ["input.secret"]}}
+
+    def repeats(body: Any) -> dict[str, Any]:
+        given = body["secret"] if isinstance(body, dict) and "secret" in body else "?"
+        return {"tool_calls": [{"name": f"call-{given}"}]}
+
+    async with serving(repeats) as server:
+        plan = rolling(
+            _workflow(server.url, "1", **redacted), _workflow(server.url, "2", **redacted), TrafficMode.MIRROR
+        )
+        async with harness(plan) as gate:
+            await gate.run_whole({"secret": "hunter2-hunter2"})
+            lines = gate.spool.lines
+    assert b"hunter2" not in orjson.dumps(lines)
+    (seen,) = [line for line in lines if line["t"] == "obs"]
+    assert seen["candidate"]["choices"]["planner.tool_calls"] == {"call-[redacted]": 1.0}
+
+
+async def test_without_a_rollout_nothing_is_noted() -> None:
+    async with serving(lambda _: ANSWER) as server:
+        from tests.gateway.components import stable_plan
+
+        async with harness(stable_plan(_workflow(server.url, "1"))) as gate:
+            await gate.run_whole({})
+            assert gate.spool.of("obs") == []
