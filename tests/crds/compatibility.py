@@ -9,6 +9,15 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+LOOSER: dict[str, str] = {
+    "!has(self.gates) || self.gates.exists(g, g.required && g.signal in ['WorkflowSuccessRate', 'WorkflowP95Latency', "
+    "'ComponentFallbackRateMax', 'ContractViolations', 'External'])": "as in 0.1.0, and one more signal",
+    "!has(self.gates) || self.gates.all(g, g.signal == 'External' || self.gates.exists_one(h, h.signal == g.signal))": "as in "
+    "0.1.0, and nothing of one more signal",
+    "has(self.source) == (self.signal == 'External')": "0.1.0 had neither, and required a signal",
+}
+"""New rules that no stored object breaks, and why."""
+
 _AT_LEAST = ("minimum", "minLength", "minItems", "minProperties")
 _AT_MOST = ("maximum", "maxLength", "maxItems", "maxProperties")
 _FREE = "x-kubernetes-preserve-unknown-fields"
@@ -83,11 +92,18 @@ def _properties(old: Schema, new: Schema, path: str) -> Iterator[str]:
     for name in before:
         if name in after:
             yield from _schema(before[name], after[name], f"{path}.{name}")
+            yield from _default(before[name], after[name], f"{path}.{name}", name in old.get("required", ()))
         elif not new.get(_FREE):
             yield f"{path}.{name}: the field is gone"
     for name in new.get("required", ()):
         if name not in old.get("required", ()) and "default" not in after.get(name, {}):
             yield f"{path}.{name}: is required now"
+
+
+def _default(old: Schema, new: Schema, path: str, required: bool) -> Iterator[str]:
+    """Another default changes what stored objects without the field mean; of a field that all of them have it changes nothing."""
+    if old.get("default") != new.get("default") and not (required and "default" not in old):
+        yield f"{path}: default {old.get('default')} became {new.get('default')}"
 
 
 def _values(old: Schema, new: Schema, path: str) -> Iterator[str]:
@@ -106,8 +122,6 @@ def _values(old: Schema, new: Schema, path: str) -> Iterator[str]:
             yield f"{path}: {word} {old.get(word)} became {new[word]}"
     if old.get("nullable") and not new.get("nullable"):
         yield f"{path}: null is not allowed any more"
-    if old.get("default") != new.get("default"):
-        yield f"{path}: default {old.get('default')} became {new.get('default')}"
 
 
 def _lists(old: Schema, new: Schema, path: str) -> Iterator[str]:
@@ -118,7 +132,7 @@ def _lists(old: Schema, new: Schema, path: str) -> Iterator[str]:
 
 def _rules(old: Schema, new: Schema, path: str) -> Iterator[str]:
     """A new rule may refuse what is stored. The API server spares unchanged values from it, but not the objects made anew."""
-    known = [rule["rule"] for rule in old.get("x-kubernetes-validations", ())]
+    known = [*(rule["rule"] for rule in old.get("x-kubernetes-validations", ())), *LOOSER]
     for rule in new.get("x-kubernetes-validations", ()):
         if rule["rule"] not in known:
             yield f"{path}: a new rule: {rule['message']}"

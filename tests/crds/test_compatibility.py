@@ -1,6 +1,7 @@
 """A CRD change that would lose or refuse stored data is noticed."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import yaml
 
 from sluicegate.contracts.crds import definition
 from sluicegate.contracts.resources import KINDS
-from tests.crds.compatibility import losses
+from tests.crds.compatibility import LOOSER, losses
 from tests.crds.released import RELEASED, versions
 
 Json = dict[str, Any]
@@ -106,6 +107,7 @@ KEEPS: dict[str, tuple[str, Any]] = {
     "nothing": ("group", "g"),
     "a new optional field": ("S/properties/more", {"type": "string", "maxLength": 9}),
     "a new required field with a default": ("S/properties/more", {"type": "string", "default": "x"}),
+    "a default of what was required": ("S/properties/name/default", "a"),
     "a field that is no longer required": ("S/required", []),
     "another allowed value": ("S/properties/name/enum", ["a", "ab", "abc"]),
     "any value": ("S/properties/name/enum", ...),
@@ -163,3 +165,8 @@ def test_the_present_crds_keep_what_was_released(kind: str, version: str) -> Non
 def test_no_released_kind_is_gone(version: str) -> None:
     present = {f"sluicegate.io_{kind.plural}.yaml" for kind in KINDS.values()}
     assert {path.name for path in (RELEASED / version).glob("*.yaml")} <= present
+
+
+def test_every_rule_that_is_called_looser_is_there() -> None:
+    made = "".join(json.dumps(definition(kind)) for kind in KINDS.values())
+    assert all(json.dumps(rule) in made for rule in LOOSER)

@@ -15,6 +15,7 @@ from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.ports import Change, Json, Listing, Programmed
 from sluicegate.operator.resources.memory import MemoryStore
+from sluicegate.rollout.measurements import Ask, Measurement, Reading
 from sluicegate.rollout.model import Event, Ref
 
 R = TypeVar("R")
@@ -213,6 +214,32 @@ class Events:
         return [event.reason for event in self.seen.values()]
 
 
+@dataclass
+class Measured:
+    """`ports.ExternalView`: every ask is answered at once with `values`, by gate, as (arm, role) -> reading."""
+
+    clock: Clock
+    values: dict[str, dict[tuple[str, str], Reading]] = field(default_factory=dict)
+    wanted: dict[Ref, tuple[Ask, ...]] = field(default_factory=dict)
+
+    def measured(self, rollout: Ref, wanted: tuple[Ask, ...]) -> tuple[Measurement, ...]:
+        self.wanted[rollout] = wanted
+        return tuple(
+            Measurement(
+                key=ask.key,
+                gate=ask.gate,
+                number=ask.after + 1,
+                at=self.clock.now(),
+                readings=tuple((arm, role, one) for (arm, role), one in self.values[ask.gate].items()),
+            )
+            for ask in wanted
+            if ask.gate in self.values
+        )
+
+    def forget(self, rollout: Ref) -> None:
+        self.wanted.pop(rollout, None)
+
+
 class World:
     """The loop and its surroundings. `restart` drops the loop's memory and nothing else."""
 
@@ -223,13 +250,17 @@ class World:
         self.store = FusedStore(self.memory, self.fuse)
         self.gateways = Gateways(self.fuse, self.clock)
         self.lineage, self.events = Lineage(), Events(self.fuse)
+        self.measured = Measured(self.clock)
         self.restart()
 
     def restart(self) -> None:
         self.loop = Controller(
             store=self.store,
             gatherer=Gatherer(
-                store=self.store, gateways=self.gateways, evidence=FoldedEvidence(self.lineage)
+                store=self.store,
+                gateways=self.gateways,
+                evidence=FoldedEvidence(self.lineage),
+                external=self.measured,
             ),
             executor=Executor(store=self.store, plans=self.gateways, events=self.events),
             clock=self.clock,

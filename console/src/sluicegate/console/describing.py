@@ -247,7 +247,14 @@ def _times(event: Mapping[str, Any], now: datetime) -> str:
 
 
 def _planned(gate: Mapping[str, Any]) -> str:
-    return f"{gate['name']} ±{gate['margin']}" if gate.get("margin") else str(gate["name"])
+    """`success ±0.05`, `p95 (prometheus: max 500)`."""
+    named = f"{gate['name']} ±{gate['margin']}" if gate.get("margin") else str(gate["name"])
+    source = gate.get("source")
+    if not source:
+        return named
+    where = "prometheus" if "prometheus" in source else "web"
+    limits = ", ".join(f"{bound} {number}" for bound, number in (source.get("limit") or {}).items())
+    return f"{named} ({where}{f': {limits}' if limits else ''})"
 
 
 def _lasted(record: Mapping[str, Any]) -> str:

@@ -34,7 +34,8 @@ def rate(signal: str, value: float | None) -> str:
 
 
 def gate_number(gate: Mapping[str, Any], arm: str) -> str:
-    """`candidate` or `stable` of a gate: percent for rates, plain for rewards, for latency the share of slow runs."""
+    """`candidate` or `stable` of a gate: percent for rates, plain for rewards and what is measured elsewhere, for latency the
+    share of slow runs."""
     found = gate.get(arm)
     if found is None:
         return NONE
@@ -44,6 +45,8 @@ def gate_number(gate: Mapping[str, Any], arm: str) -> str:
         return str(found)
     if not value.is_finite():
         return str(found)
+    if gate["signal"] == Signal.EXTERNAL:
+        return significant(str(value))
     if gate["signal"] in _PLAIN:
         return f"{value:.3f}"
     if gate["signal"] == Signal.P95_LATENCY:

@@ -73,6 +73,7 @@ class Signal(StrEnum):
     REWARD = "WorkflowReward"
     SHAPLEY_VARIANCE = "RewardShapleyVariance"
     DRIFT = "ComponentDrift"
+    EXTERNAL = "External"
 
 
 class Check(StrEnum):

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
+from sluicegate.contracts.resources.source import SourceCredential
 from sluicegate.contracts.routes import RoutePlan
+from sluicegate.rollout.measurements import Ask, Inquiry, Measurement, Reading
 from sluicegate.rollout.model import Event, Ref, Trouble
 
 Json = dict[str, Any]
@@ -158,6 +160,45 @@ class EventSink(Protocol):
 
     async def record(self, event: Event) -> None:
         """The same event again raises its count."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What one arm is asked. at: as of when. max_age_seconds: older samples are stale. token: bearer token, if any."""
+
+    inquiry: Inquiry
+    at: datetime
+    max_age_seconds: int
+    timeout_seconds: float
+    token: str | None = None
+
+
+class ExternalEvidence(Protocol):
+    """A provider of evidence, as Prometheus. Nothing is raised for what it answers or fails to: a Reading says it."""
+
+    async def read(self, question: Question) -> tuple[Reading, ...]:
+        """One Reading for each text of the inquiry, in its order."""
+        ...
+
+
+class SourceTokens(Protocol):
+    """Bearer tokens of sources."""
+
+    async def token(self, namespace: str, credential: SourceCredential) -> str:
+        """NotFound when there is none, Forbidden when it may not be read; neither says its value."""
+        ...
+
+
+class ExternalView(Protocol):
+    """What was measured for rollouts. Never waits."""
+
+    def measured(self, rollout: Ref, wanted: tuple[Ask, ...]) -> tuple[Measurement, ...]:
+        """Measure `wanted` and nothing else for this rollout from now on; what is newer than `Ask.after`."""
+        ...
+
+    def forget(self, rollout: Ref) -> None:
+        """It is gone."""
         ...
 
 

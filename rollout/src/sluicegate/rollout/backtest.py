@@ -89,9 +89,10 @@ def backtest(
     In Canary and Shadow each pair is one mirrored unit. In Controlled and Full a pair is one unit of traffic:
     the arm is chosen by the hash of its unit, as in the gateway, and the other version's record is not looked
     at. The clock moves by the plan's expectedRunsPerHour (3600 when absent). People are not simulated:
-    approvals and reviews count as given; nothing was routed, so that the routing is not checked. Same pairs in the same order, same report.
+    approvals and reviews count as given; nothing was routed, so that the routing is not checked; gates
+    with a source are left out. Same pairs in the same order, same report.
     """
-    spec = plan if isinstance(plan, RolloutSpec) else _spec_of(plan)
+    spec = _of_units(plan if isinstance(plan, RolloutSpec) else _spec_of(plan))
     source, reports, memory = iter(pairs), [], _Memory()
     for stage in spec.stages:
         run = _Run(spec, stage, memory, ignore_durations=ignore_durations, watch=watch)
@@ -109,6 +110,12 @@ def backtest(
             )
         memory = run.memory_after()
     raise AssertionError("Full leads out of the stages")
+
+
+def _of_units(spec: RolloutSpec) -> RolloutSpec:
+    """Without gates that have a source: what they would have measured then was not recorded."""
+    stages = (stage.model_copy(update={"gates": planning.of_units(stage)}) for stage in spec.stages)
+    return spec.model_copy(update={"stages": tuple(stages)})
 
 
 def _spec_of(spec: WorkflowSpec) -> RolloutSpec:

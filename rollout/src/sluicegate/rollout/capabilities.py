@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sluicegate.contracts.errors import Problem
-from sluicegate.contracts.resources.workflow import Component, Endpoint, WorkflowSpec
+from sluicegate.contracts.resources.workflow import Component, Endpoint, Gate, WorkflowSpec
 from sluicegate.rollout.model import Capabilities
 
 
@@ -18,6 +18,17 @@ def unsupported(spec: WorkflowSpec, can: Capabilities) -> Iterator[Problem]:
             if gate.signal not in can.signals:
                 path = f"spec.rollout.stages[{number}].gates[{place}].signal"
                 yield _problem(path, gate.signal, can.signals, "signal")
+            yield from _source(gate, f"spec.rollout.stages[{number}].gates[{place}]", can)
+
+
+def _source(gate: Gate, path: str, can: Capabilities) -> Iterator[Problem]:
+    credential = None if gate.source is None else gate.source.credential_ref
+    if credential is not None and credential.secret_key_ref is not None and not can.secrets:
+        yield _absent(
+            f"{path}.source.credentialRef.secretKeyRef",
+            credential.secret_key_ref.name,
+            "use credentialRef.env, a variable SLUICEGATE_SOURCE_… of the environment of `sluicegate up`",
+        )
 
 
 def _component(component: Component, path: str, can: Capabilities) -> Iterator[Problem]:

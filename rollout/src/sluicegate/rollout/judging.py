@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import Verdict
 from sluicegate.rollout import phrases
@@ -20,13 +21,15 @@ CLOCK_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended."""
+    """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended. measured: of gates
+    with a source."""
 
     spec: RolloutSpec
     stage: PlannedStage
     evidence: StageEvidence | None
     now: datetime
     late: bool = False
+    measured: tuple[Measured, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

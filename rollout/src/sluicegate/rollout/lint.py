@@ -71,7 +71,7 @@ def _stage_problems(spec: WorkflowSpec) -> Iterator[Problem]:
                     allowed="above 0",
                     hint="set controlShare, or remove the gate",
                 )
-            if stage.name is Stage.FULL and gate.signal not in measured:
+            if stage.name is Stage.FULL and gate.source is None and gate.signal not in measured:
                 yield Problem(
                     path=path,
                     message=f"gate {gate.name} of Full compares {gate.signal} with stable's before Full, "
@@ -93,10 +93,13 @@ def warnings(spec: WorkflowSpec) -> tuple[str, ...]:
 
 
 def _of_services(spec: WorkflowSpec) -> Iterator[str]:
-    yield (
-        "runtime Service: no gate is fed, so that nothing advances or aborts by itself; every stage waits for a person "
-        "(promote, abort), and at its maxDurationSeconds for one with a reason (override)"
-    )
+    bare = [stage.name.value for stage in planning.plan_stages(spec) if not stage.gates]
+    if bare:
+        yield (
+            f"runtime Service: no gate is fed in {', '.join(bare)}, so that nothing advances or aborts by itself there; the "
+            "stage waits for a person (promote, abort), and at its maxDurationSeconds for one with a reason (override)"
+        )
+    yield from _of_sources(spec)
     yield "runtime Service: a candidate keeps its share while the operator is away; no lease takes it back"
     if Stage.CANARY not in spec.rollout.skip_stages:
         yield (
@@ -105,7 +108,26 @@ def _of_services(spec: WorkflowSpec) -> Iterator[str]:
         )
 
 
+def _of_sources(spec: WorkflowSpec) -> Iterator[str]:
+    for stage in planning.plan_stages(spec):
+        for gate in stage.gates:
+            if gate.source is None:
+                continue
+            if planning.has_error_rate(gate):
+                yield (
+                    f"{stage.name}: gate {gate.name} keeps its error rate only if what it counts fails independently: count "
+                    "sessions where the requests of one user fail together"
+                )
+            else:
+                yield (
+                    f"{stage.name}: gate {gate.name} compares a value with a limit and is looked at every "
+                    f"{gate.source.interval_seconds} s: it has no error rate, and the longer it is watched the likelier it "
+                    "errs; counters (bad, total) would keep the error budget"
+                )
+
+
 def _warnings(spec: WorkflowSpec) -> Iterator[str]:
+    yield from _of_sources(spec)
     yield from (f"{path} is kept, and nothing follows it in this version" for path in _unused(spec))
     if spec.expected_runs_per_hour is None:
         yield "spec.expectedRunsPerHour is not set: how long the stages take is not known before they run"

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sluicegate.contracts.digest import revision_digest
-from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.evidence import EvidenceKey, StageEvidence
 from sluicegate.contracts.findings import Finding
+from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import (
     decisions,
     gates,
     judging,
+    measuring,
     phrases,
     planning,
     revisions,
@@ -48,6 +50,7 @@ class Survey:
     evidence: StageEvidence | None
     findings: tuple[Finding, ...]
     late: bool
+    measured: tuple[Measured, ...] = ()
 
 
 def take_bearings(observed: RolloutObserved) -> Bearings:
@@ -98,9 +101,16 @@ def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> S
     planned = planning.stage_of(spec, stage)
     evidence = own_evidence(observed, status)
     late = transitions.active_seconds(status, now) >= planned.max_duration_seconds
-    view = judging.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late)
+    key = EvidenceKey(observed.rollout.metadata.uid or "", stage, status.attempt)
+    measured = measuring.after(status.measured, planned, key, observed.measurements)
+    view = judging.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late, measured=measured)
     return Survey(
-        bearings=bearings, planned=planned, evidence=evidence, findings=gates.evaluate(view), late=late
+        bearings=bearings,
+        planned=planned,
+        evidence=evidence,
+        findings=gates.evaluate(view),
+        late=late,
+        measured=measured,
     )
 
 
@@ -199,8 +209,8 @@ def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: dat
 
 
 def _soaked(seen: Survey, status: RolloutStatus, now: datetime) -> float:
-    """Where no gate asks for evidence, the candidate is taken as seen from the start of the stage."""
-    if seen.planned is not None and not seen.planned.gates:
+    """Where no gate asks for units, the candidate is taken as seen from the start of the stage."""
+    if seen.planned is not None and not planning.asks_for_units(seen.planned):
         return transitions.active_seconds(status, now)
     return transitions.soaked_seconds(status, seen.evidence, now)
 

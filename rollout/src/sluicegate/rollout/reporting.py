@@ -8,7 +8,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
-from sluicegate.contracts.stages import Outcome, State, Verdict
+from sluicegate.contracts.stages import Outcome, Signal, State, Verdict
 from sluicegate.rollout import conditions, summaries, table, transitions, verdicts
 from sluicegate.rollout.conditions import Wanted, is_true
 from sluicegate.rollout.looks import Requirements, Survey
@@ -20,6 +20,7 @@ _NOTHING: Final = Fraction(numerator=0, denominator=1)
 _EVERYTHING: Final = Fraction(numerator=1, denominator=1)
 NUMBERS: Final[dict[str, object]] = {
     "gates": (),
+    "measured": (),
     "samples": 0,
     "needed": None,
     "evidence_digest": None,
@@ -44,11 +45,13 @@ def with_numbers(
     digest = None
     if seen.evidence is not None:
         digest = transitions.evidence_digest(seen.evidence, _without_sentences(found))
-    needed = max([planned.min_runs, *(finding.need or 0 for finding in seen.findings)])
+    asked = (item.need or 0 for item in seen.findings if item.signal is not Signal.EXTERNAL)
+    needed = max([planned.min_runs, *asked])
     interval = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
     return status.model_copy(
         update={
             "gates": found,
+            "measured": seen.measured,
             "samples": units,
             "needed": needed,
             "evidence_digest": digest,
@@ -206,7 +209,13 @@ def _outline(status: RolloutStatus) -> tuple[object, ...]:
 
 
 def _numbers(status: RolloutStatus) -> tuple[object, ...]:
-    return _without_sentences(status.gates), status.samples, status.needed, status.evidence_digest
+    return (
+        _without_sentences(status.gates),
+        status.measured,
+        status.samples,
+        status.needed,
+        status.evidence_digest,
+    )
 
 
 def _without_sentences(gates: tuple[GateStatus, ...]) -> tuple[dict[str, Any], ...]:

@@ -21,6 +21,7 @@ _NEW_STAGE: Final[Mapping[str, object]] = {
     "hold_reason": None,
     "next_evaluation_at": None,
     "needed": None,
+    "measured": (),
     "estimated_seconds_to_decision": None,
 }
 

@@ -242,7 +242,7 @@ class WorkflowSpec(Model):
     version: VersionText
     """One version names one body; raise it with every change of what a run depends on."""
     runtime: Runtime = Runtime.MANAGED
-    """Service needs a cluster with the Gateway API; people promote its stages, no gate is fed. Never changes."""
+    """Service needs a cluster with the Gateway API; its runs are not seen, so that gates need a `source`, or people promote. Never changes."""
     service: ServiceRuntime | None = None
     """Of runtime Service, and only of it."""
     expected_runs_per_hour: Annotated[int, Field(strict=True, ge=1)] | None = None

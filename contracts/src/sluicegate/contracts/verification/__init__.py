@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources.workflow import AgentWorkflow, Runtime
-from sluicegate.contracts.verification import endpoints, expressions, gates, graph, names, schemas, services
+from sluicegate.contracts.verification import (
+    endpoints,
+    expressions,
+    gates,
+    graph,
+    names,
+    schemas,
+    services,
+    sources,
+)
 from sluicegate.contracts.verification.facts import Facts, gather
 
 Check = Callable[[Facts], Iterable[Problem]]
@@ -19,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     *schemas.CHECKS,
     *endpoints.CHECKS,
     *gates.CHECKS,
+    *sources.CHECKS,
     services.belongs,
 )
 """Of runtime Managed."""
@@ -31,6 +41,7 @@ SERVICE_CHECKS: tuple[Check, ...] = (
     gates.misplaced,
     gates.durations,
     gates.error_budget,
+    *sources.CHECKS,
     *services.CHECKS,
 )
 """Of runtime Service: what the gateway would do cannot be asked for."""

@@ -31,6 +31,7 @@ from sluicegate.operator.cluster.ports import KubeApi
 from sluicegate.operator.cluster.remote import LineageClient
 from sluicegate.operator.cluster.routes import RoutedPlans
 from sluicegate.operator.cluster.store import KubernetesStore
+from sluicegate.operator.cluster.tokens import ClusterTokens
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.loop.controller import Pace
 from sluicegate.operator.loop.gather import EvidenceView
@@ -104,6 +105,7 @@ async def assemble(config: ControllerConfig, stack: AsyncExitStack) -> Parts:
         clock=clock,
         metrics=telemetry,
         pace=PACE,
+        tokens=ClusterTokens(leads),
     )
     epochs = Highest()
     return Parts(

@@ -19,6 +19,10 @@ from sluicegate.operator.api.admitter import RolloutAdmitter
 from sluicegate.operator.api.context import Api
 from sluicegate.operator.api.intake import Intake
 from sluicegate.operator.api.lineage_view import StoredLineage
+from sluicegate.operator.external import providers
+from sluicegate.operator.external.http import Fetcher
+from sluicegate.operator.external.pool import MeasuringPool
+from sluicegate.operator.external.tokens import EnvironmentTokens
 from sluicegate.operator.local import retention
 from sluicegate.operator.local.config import LocalConfig
 from sluicegate.operator.local.ingest import IngestThread
@@ -53,6 +57,7 @@ class Parts:
     stores: "Stores"
     telemetry: Telemetry
     controller: Controller
+    measuring: MeasuringPool
     ingest: IngestThread
     supervisor: Supervisor
     progress: Progress
@@ -63,6 +68,7 @@ class Parts:
         """What runs until cancelled."""
         return (
             self.controller.run(),
+            self.measuring.run(),
             self.supervisor.run(),
             retention.keep(self.stores.store, self.stores.lineage, self.state.logs / "gateway.log"),
         )
@@ -148,12 +154,22 @@ async def assemble(config: LocalConfig, state: StateDir, stack: AsyncExitStack) 
     await metrics.start()
     stack.push_async_callback(metrics.stop)
     stores = await _stores(state, clock, progress, stack)
+    fetcher = Fetcher()
+    stack.push_async_callback(fetcher.close)
+    measuring = MeasuringPool(
+        providers(fetcher),
+        EnvironmentTokens(),
+        clock,
+        told=lambda ref: controller.add(ref),  # noqa: PLW0108 - made below
+    )
+    controller = _controller(stores, clock, telemetry, measuring)
     parts = Parts(
         config=config,
         state=state,
         stores=stores,
         telemetry=telemetry,
-        controller=_controller(stores, clock, telemetry),
+        controller=controller,
+        measuring=measuring,
         ingest=IngestThread(
             Ingester(state.spool, stores.lineage, telemetry.entry),
             on_lag=telemetry.processes.lag,
@@ -194,11 +210,13 @@ async def _stores(state: StateDir, clock: HostClock, progress: Progress, stack: 
     return Stores(store=store, plans=plans, kept=kept, events=ShownEvents(kept, progress), lineage=lineage)
 
 
-def _controller(stores: Stores, clock: HostClock, telemetry: Telemetry) -> Controller:
+def _controller(
+    stores: Stores, clock: HostClock, telemetry: Telemetry, measuring: MeasuringPool
+) -> Controller:
     evidence = FoldedEvidence(stores.lineage)
     return Controller(
         store=stores.store,
-        gatherer=Gatherer(store=stores.store, gateways=stores.plans, evidence=evidence),
+        gatherer=Gatherer(store=stores.store, gateways=stores.plans, evidence=evidence, external=measuring),
         executor=Executor(store=stores.store, plans=stores.plans, events=stores.events),
         clock=clock,
         metrics=telemetry,

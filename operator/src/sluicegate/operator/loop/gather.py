@@ -18,7 +18,8 @@ from sluicegate.contracts.resources import (
     WorkflowRollout,
 )
 from sluicegate.contracts.stages import Stage
-from sluicegate.operator.ports import GatewayView, Json, ResourceReader, ref_of
+from sluicegate.operator.ports import ExternalView, GatewayView, Json, ResourceReader, ref_of
+from sluicegate.rollout.asking import asks
 from sluicegate.rollout.looks import turns_back
 from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
@@ -46,6 +47,7 @@ class Gatherer:
     store: ResourceReader
     gateways: GatewayView
     evidence: EvidenceView
+    external: ExternalView
 
     async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
         """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
@@ -70,9 +72,10 @@ class Gatherer:
         )
 
     async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
-        """The same of a rollout, with its arms, decisions and evidence."""
+        """The same of a rollout, with its arms, decisions, evidence and what was measured elsewhere."""
         held = await self._held(ref)
         if held is None:
+            self.external.forget(ref)
             return None
         rollout = typed(held, WorkflowRollout)
         workflow = rollout.spec.workflow
@@ -89,6 +92,7 @@ class Gatherer:
             live_gateways=programmed.gateways,
             trouble=programmed.trouble,
         )
+        observed = replace(observed, measurements=self.external.measured(ref, asks(observed)))
         return held, await self._with_evidence(observed, wanted)
 
     async def _with_evidence(self, observed: RolloutObserved, wanted: Look | None) -> RolloutObserved:

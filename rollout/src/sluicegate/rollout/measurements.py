@@ -1,0 +1,95 @@
+"""What is asked of a provider of evidence, and what it answers. Data only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from sluicegate.contracts.evidence import EvidenceKey
+from sluicegate.contracts.resources.source import Source
+
+CANDIDATE: Final = "candidate"
+STABLE: Final = "stable"
+ROLES: Final = ("bad", "total", "value", "samples")
+
+
+class Outcome(StrEnum):
+    """What a provider's answer is; only a Value is a number."""
+
+    VALUE = "Value"
+    NO_DATA = "NoData"
+    STALE = "StaleData"
+    NON_FINITE = "NonFinite"
+    PARTIAL = "PartialData"
+    AMBIGUOUS = "AmbiguousData"
+    TIMEOUT = "ProviderTimeout"
+    ERROR = "ProviderError"
+
+
+WORST_FIRST: Final = (
+    Outcome.ERROR,
+    Outcome.TIMEOUT,
+    Outcome.AMBIGUOUS,
+    Outcome.PARTIAL,
+    Outcome.NON_FINITE,
+    Outcome.STALE,
+    Outcome.NO_DATA,
+    Outcome.VALUE,
+)
+FAILURES: Final = frozenset({Outcome.ERROR, Outcome.TIMEOUT})
+"""Of the provider: nothing was said about the candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One number, or why there is none. message: at most one line, never a credential."""
+
+    outcome: Outcome
+    value: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """What one arm is asked: texts by role, placeholders filled in."""
+
+    arm: str
+    url: str
+    texts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One gate to be measured again and again. after: number of the newest measurement that the status holds."""
+
+    key: EvidenceKey
+    namespace: str
+    gate: str
+    source: Source
+    inquiries: tuple[Inquiry, ...]
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """All numbers of one gate at one time, by arm and role."""
+
+    key: EvidenceKey
+    gate: str
+    number: int
+    at: datetime
+    readings: tuple[tuple[str, str, Reading], ...]
+
+    def worst(self) -> tuple[Outcome, str]:
+        """The outcome of all of them, and a sentence that says whose it is."""
+        ranked = sorted(self.readings, key=lambda one: WORST_FIRST.index(one[2].outcome))
+        if not ranked:
+            return Outcome.NO_DATA, "nothing was asked"
+        arm, role, reading = ranked[0]
+        said = "" if reading.outcome is Outcome.VALUE else f"{role} of {arm}: {reading.message}"
+        return reading.outcome, said[:500]
+
+    def value(self, arm: str, role: str) -> float | None:
+        """The number, if there is one."""
+        found = (one for name, part, one in self.readings if (name, part) == (arm, role))
+        return next((one.value for one in found), None)
