@@ -496,7 +496,7 @@ def test_state_that_cannot_be_read_is_refused(state: bytes) -> None:
     ("question", "message"),
     [
         (Question(signal=Signal.DRIFT, margin=0.1), "cannot be folded"),
-        (Question(signal=Signal.SHAPLEY_VARIANCE, margin=0.1), "cannot be folded"),
+        (Question(signal=Signal.EXTERNAL, margin=0.1), "cannot be folded"),
         (Question(signal=Signal.REWARD, margin=1.0), "margin"),
         (Question(signal=Signal.REWARD, margin=-0.1), "margin"),
         (Question(signal=Signal.REWARD, margin=math.nan), "margin"),
