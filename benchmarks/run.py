@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import evidence_speed_table, evidence_table, gateway, ingest, stack
+from benchmarks import comparison, evidence_speed_table, evidence_table, gateway, ingest, stack
 from sluicegate.contracts.adapters import system
 
 HERE = Path(__file__).parent
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Any]] = {
     "half_load": gateway.half_load,
     "throughput": gateway.throughput,
     "breakdown": gateway.breakdown,
+    "comparison": comparison.comparison,
     "ingest": ingest.ingest,
 }
 _BEGIN, _END = "<!-- results: python -m benchmarks.run --readme -->", "<!-- end of results -->"
@@ -110,6 +111,7 @@ SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "half_load": ("Added latency, open loop at half of the capacity, one step", _half_load),
     "throughput": ("Runs per second of one worker on one core, 32 connections", _throughput),
     "breakdown": ("Where our part of a one-step run goes, µs", _pairs),
+    "comparison": ("Comparison of a mirrored answer with the user's, one pair", _pairs),
     "ingest": ("Spool to SQLite", _pairs),
     "operator": ("The operator on a real control plane (`make bench-operator`)", _operator),
     "evidence": (

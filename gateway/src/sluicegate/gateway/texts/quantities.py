@@ -1,6 +1,7 @@
 """Amounts of money and of other things, with their units, taken from a text whose numbers are digits."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from sluicegate.gateway.texts.numbers import NUMBER, plain
@@ -34,9 +35,10 @@ _AFTER = re.compile(
     r"元人民币|美元|美金|欧元|英镑|日元|日圆|港元|港币|元|块钱|块|人民币)",
     re.IGNORECASE,
 )
-_BARE = re.compile(
-    rf"[$€£¥₩₹]|\b(?:{_CODE}|dollars?|euros?|yen|yuan)\b|美元|欧元|英镑|日元|港币|人民币", re.IGNORECASE
-)
+_SYMBOLS = "$€£¥₩₹"
+_NAMED = frozenset({*_CODES, "dollar", "dollars", "euro", "euros", "yen", "yuan"})
+_HAN_NAMED = ("美元", "欧元", "英镑", "日元", "港币", "人民币")
+_WORD = re.compile(r"[a-z]+")
 _SIGN = re.compile(r"[$€£¥₩₹%元块美欧英日港人]")
 _SPOKEN = frozenset(
     {*_CODES, "dollar", "dollars", "euro", "euros", "pound", "pounds", "yen", "yuan", "percent", "cent"}
@@ -116,10 +118,17 @@ def take(text: str, words: frozenset[str], *, han: bool) -> tuple[set[str], set[
     if _SIGN.search(text) or not words.isdisjoint(_SPOKEN):
         text = _BEFORE.sub(lambda found: put(found[2], found[1]), text)
         text = _AFTER.sub(lambda found: put(found[1], found[2]), text)
-        money |= {_CURRENCIES.get(word.casefold(), yen) for word in _BARE.findall(text)}
+        money |= {_CURRENCIES.get(word.casefold(), yen) for word in _bare(text)}
     if han:
         text = _YEAR.sub(lambda found: found[0][:-1] + " ", text)
     return money, amounts, numbers, _UNIT.sub(put_amount, text)
+
+
+def _bare(text: str) -> Iterator[str]:
+    """Currencies that are named without an amount."""
+    yield from (symbol for symbol in _SYMBOLS if symbol in text)
+    yield from _NAMED.intersection(_WORD.findall(text.lower()))
+    yield from (name for name in _HAN_NAMED if name in text)
 
 
 def _unit(word: str) -> str:

@@ -2,28 +2,34 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
-_SIZES = (2, 3)
+from sluicegate.gateway.texts.normal import has_han
+
+Gram = tuple[str, ...]
 
 
 def similarity(one: str, other: str) -> float:
     """The mean of two: the share of characters that stay (Indel ratio), which sees order, and the cosine of counts of
-    character bigrams and trigrams, which does not mind it. Symmetric; 1 for texts that differ in case only.
+    character trigrams (bigrams where there is Chinese), which does not mind it. Symmetric; 1 for texts that differ in
+    case only.
     """
     one, other = one.casefold(), other.casefold()
     if one == other:
         return 1.0
-    return (fuzz.ratio(one, other) / 100.0 + _cosine(_grams(one), _grams(other))) / 2.0
+    size = 2 if has_han(one) or has_han(other) else 3
+    cosine = _cosine(Counter(_grams(one, size)), Counter(_grams(other, size)))
+    return (fuzz.ratio(one, other) / 100.0 + cosine) / 2.0
 
 
-def _grams(text: str) -> Counter[str]:
+def _grams(text: str, size: int) -> Iterable[Gram]:
     padded = f" {text} "
-    return Counter(padded[place : place + size] for size in _SIZES for place in range(len(padded) - size + 1))
+    return zip(*(padded[start:] for start in range(size)), strict=False)
 
 
-def _cosine(one: Counter[str], other: Counter[str]) -> float:
+def _cosine(one: Counter[Gram], other: Counter[Gram]) -> float:
     if len(other) < len(one):
         one, other = other, one
     product = sum(count * other[gram] for gram, count in one.items() if gram in other)

@@ -36,6 +36,7 @@ _LED = re.compile(
     re.IGNORECASE,
 )
 _TRAILED = re.compile(r"(.{3,200}?),?\s(before|after|once)\s(?!which\b|that\b)(.{3,200})", re.IGNORECASE)
+_TURNING = ("before", "after", "once", "前", "后")
 _SPLIT = re.compile(
     r"[,;:，；：]|\b(?:and then|then|next|after that|after which|afterwards|finally|lastly|firstly|first|secondly|second|thirdly|third)\b|"
     r"首先|然后|接着|其次|随后|最后|再(?!见|次)|先|\d[.)、]\s",
@@ -142,15 +143,17 @@ def _crossed(steps: tuple[frozenset[str], ...], others: tuple[frozenset[str], ..
 
 
 def _ordered(sentence: str) -> Iterator[str]:
-    led = _LED.match(sentence)
-    if led is not None:
-        word, inner, outer = (led[1], led[2], led[3]) if led[1] else (led[5], led[4], led[6])
-        yield from _in_time(word, outer, inner)
-        return
-    trailed = _TRAILED.match(sentence)
-    if trailed is not None:
-        yield from _in_time(trailed[2], trailed[1], trailed[3])
-        return
+    lower = sentence.lower()
+    if any(word in lower for word in _TURNING):
+        led = _LED.match(sentence)
+        if led is not None:
+            word, inner, outer = (led[1], led[2], led[3]) if led[1] else (led[5], led[4], led[6])
+            yield from _in_time(word, outer, inner)
+            return
+        trailed = _TRAILED.match(sentence)
+        if trailed is not None:
+            yield from _in_time(trailed[2], trailed[1], trailed[3])
+            return
     yield from _SPLIT.split(sentence)
 
 
