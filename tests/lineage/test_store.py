@@ -83,7 +83,7 @@ def test_any_order_of_arrival_gives_the_same(tmp_path: Path, batches: int) -> No
         ("stable", "Failed", 0.25),
         ("candidate", "Succeeded", None),
     ]
-    assert observation.stable == facts(0.0, reward=0.25)
+    assert observation.stable == facts(0.0, reward=0.25, evaluated=0.9, outcome=0.25)
     assert observation.candidate == facts(1.0)
     assert observation.at == at(10)
 

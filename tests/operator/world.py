@@ -9,6 +9,7 @@ from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, St
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
+from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.operator.loop.controller import Controller, keys_of
 from sluicegate.operator.loop.evidence import FoldedEvidence
 from sluicegate.operator.loop.executor import Executor
@@ -157,6 +158,9 @@ class Lineage:
         self.saves += 1
         self.saved[key] = state
 
+    def forget(self, key: EvidenceKey, *, before: int) -> None:
+        self.units[key] = [unit for unit in self.units.get(key, ()) if unit.sequence >= before]
+
     def fallbacks(self, rollout: str, stage: str, attempt: int) -> list[Json]:
         return []
 
@@ -192,6 +196,7 @@ class Told:
     def rollout(
         self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
     ) -> None: ...
+    def watched(self, ref: Ref, found: WatchEvidence) -> None: ...
     def gone(self, ref: Ref) -> None: ...
 
     def looked(self, kind: str, outcome: str, seconds: float) -> None:

@@ -80,6 +80,7 @@ class Check(StrEnum):
     """What is looked at in every stage besides the gates; nobody asks for it, and nobody can leave it out."""
 
     ROUTING = "RoutingShares"
+    IMPROVEMENT = "RewardDivergence"
 
 
 MIRRORED_STAGES = frozenset({Stage.CANARY, Stage.SHADOW})

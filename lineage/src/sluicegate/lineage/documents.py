@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sluicegate.contracts.evidence import RawObservation
 from sluicegate.contracts.runs import Arm, RunOutcome
-from sluicegate.lineage import entries, schema
+from sluicegate.lineage import entries, schema, watching
 from sluicegate.lineage.entries import Amendment, MalformedError
 
 ARM_ORDER: Final = {arm.value: place for place, arm in enumerate(Arm)}
@@ -46,12 +46,13 @@ class FallbackRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A checked line: what it says, and the row, observation or amendment to store."""
+    """A checked line: what it says, and the row, observation or amendment to store. served: of a run that a user got."""
 
     line: bytes
     entry: dict[str, Any]
     value: RunRow | RawObservation | Amendment
     fallbacks: tuple[FallbackRow, ...] = ()
+    served: RawObservation | None = None
 
 
 def parse(line: bytes) -> Parsed:
@@ -63,7 +64,8 @@ def parse(line: bytes) -> Parsed:
         case "run":
             try:
                 fallbacks = tuple(_fallbacks(entry))
-                return Parsed(line, entry, _run_row(entry, bool(fallbacks)), fallbacks)
+                row = _run_row(entry, bool(fallbacks))
+                return Parsed(line, entry, row, fallbacks, watching.part_of(entry))
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise MalformedError(f"{type(error).__name__}: {error}") from error
         case _:

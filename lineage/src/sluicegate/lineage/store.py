@@ -152,6 +152,11 @@ class LineageStore:
         with self.database.write() as connection:
             evidence.save(connection, key, state)
 
+    def forget(self, key: EvidenceKey, *, before: int) -> None:
+        """Drop units of `key` that are folded and that nobody asks for again: those with a sequence below `before`."""
+        with self.database.write() as connection:
+            evidence.forget(connection, key, before=before)
+
     def counts(self) -> dict[str, int]:
         """Counters since the store was made (`*_total`: run, obs, after, outcome, duplicates, torn,
         dead_letters, late_runs, late_outcomes, units) and rows now (runs, open_units, observations,

@@ -75,6 +75,7 @@ def _run(
     if inserted.rowcount != 1:
         return "duplicates"
     touched.runs.add(row.run_id)
+    _watch(connection, parsed, touched)
     dictionary, data = codec.pack(connection, parsed.line)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (inserted.lastrowid, dictionary, data))
     if row.rollout is not None and parsed.fallbacks:
@@ -114,6 +115,22 @@ def _part(connection: sqlite3.Connection, parsed: Parsed, part: RawObservation, 
         touched.units.add(unit or 0)
         touched.runs.add(part.run_id)
     return "obs"
+
+
+def _watch(connection: sqlite3.Connection, parsed: Parsed, touched: _Touched) -> None:
+    """A run that a user got is part of a unit of the version that served it. A session that comes back after its unit
+    has closed is another unit, whether or not the first has been folded and forgotten.
+    """
+    part = parsed.served
+    if part is None:
+        return
+    made = Parsed(entries.encode_observation(part), {}, part)
+    if _part(connection, made, part, touched) == "late_runs":
+        connection.execute(
+            "UPDATE units SET unit = unit || '/' || sequence WHERE rollout = ? AND stage = ? AND attempt = ? AND unit = ?",
+            (*part.key, part.unit),
+        )
+        _part(connection, made, part, touched)
 
 
 def _join(connection: sqlite3.Connection, unit: int, part: RawObservation) -> bool:

@@ -17,6 +17,7 @@ from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.resources.source import SourceCredential
 from sluicegate.contracts.routes import RoutePlan
+from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.rollout.measurements import Ask, Inquiry, Measurement, Reading
 from sluicegate.rollout.model import Event, Ref, Trouble
 
@@ -245,6 +246,10 @@ class LoopMetrics(QueueMetrics, Protocol):
         self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
     ) -> None:
         """Where a rollout stands, and the evidence that was looked at."""
+        ...
+
+    def watched(self, ref: Ref, found: WatchEvidence) -> None:
+        """The watch over a workflow's stable version."""
         ...
 
     def gone(self, ref: Ref) -> None:

@@ -14,6 +14,7 @@ REASONS: Final = {
     "Draining": "A rollout has its outcome, and traffic moves to the revision that remains.",
     "Completed": "A rollout has ended; every gateway follows.",
     "StableChanged": "Another revision is stable.",
+    "RewardDecayed": "The stable version earns less than it did, or a component of it falls back more often; once for each alarm.",
     "DecisionApplied": "A person's act was done.",
     "DecisionCounted": "A person's act is one of those that the stage waits for.",
     "DecisionRefused": "A person's act did not fit; the message says why.",

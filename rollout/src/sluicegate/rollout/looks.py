@@ -12,6 +12,7 @@ from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import (
     decisions,
     gates,
+    improvement,
     judging,
     measuring,
     phrases,
@@ -222,7 +223,7 @@ def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutSta
     failed = verdicts.failed(seen.findings, "Hold")
     if failed:
         return status.model_copy(update={"held": True, "hold_reason": verdicts.sentence(failed)})
-    alarm = shares.mismatch(seen.findings)
+    alarm = shares.mismatch(seen.findings) or improvement.unconfirmed(seen.findings)
     if alarm is not None:
         return status.model_copy(update={"held": True, "hold_reason": f"{alarm.reason}: {alarm.message}"})
     if not seen.late or needs.met or _only_approvals_lack(needs):

@@ -8,7 +8,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import GateStatus, RolloutStatus, Summary
 from sluicegate.contracts.resources.workflow import Progress
 from sluicegate.contracts.stages import MIRRORED_STAGES, Check, State, Verdict
-from sluicegate.rollout import shares, table
+from sluicegate.rollout import improvement, shares, table
 
 NUMBERS_EVERY: Final = timedelta(seconds=60)
 """How often a workflow's status repeats numbers of its rollout that move."""
@@ -21,6 +21,7 @@ _WORST_FIRST: Final = (
     Verdict.PASS.value,
 )
 _NAMED: Final = frozenset({Verdict.FAIL.value, Verdict.ERROR.value})
+_ALARMS: Final = frozenset({shares.MISMATCH, improvement.UNCONFIRMED})
 _MIRRORED: Final = frozenset(stage.value for stage in MIRRORED_STAGES)
 
 
@@ -78,13 +79,13 @@ def _percent(share: Fraction) -> str:
 def _gates(gates: tuple[GateStatus, ...]) -> str | None:
     """The worst verdict and how many passed: `Wait 3/5`, `Pass 5/5`; of a failure which it is: `Fail success +1`.
 
-    The check of the routing is no gate: only its alarm is told.
+    The checks that are always on are no gates: only their alarms are told.
     """
-    alarm = any(gate.reason == shares.MISMATCH for gate in gates)
-    gates = tuple(gate for gate in gates if gate.signal != Check.ROUTING)
+    alarm = next((gate.name for gate in gates if gate.reason in _ALARMS), None)
+    gates = tuple(gate for gate in gates if gate.signal not in set(Check))
     worst = min((gate.verdict for gate in gates), key=_WORST_FIRST.index, default=None)
-    if alarm and worst not in _NAMED:
-        return f"{Verdict.INCONCLUSIVE} {shares.NAME}"
+    if alarm is not None and worst not in _NAMED:
+        return f"{Verdict.INCONCLUSIVE} {alarm}"
     if worst is None:
         return None
     which = [gate.name for gate in gates if gate.verdict == worst]

@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.base import Condition, Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
-from sluicegate.rollout import conditions, revisions, summaries
+from sluicegate.rollout import conditions, decay, revisions, summaries
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
 from sluicegate.rollout.model import WorkflowObserved
 from sluicegate.rollout.revisions import CHANGED_BY
@@ -112,6 +112,7 @@ def _conditions(
     yield Wanted("Stalled", obstacle is not None, *(obstacle or (ready.reason, "")))
     yield Wanted("ContractValid", not problems, "Verified" if not problems else "ContractInvalid", problems)
     yield traffic
+    yield from decay.wanted(observed, status)
 
 
 def _settled_reason(status: WorkflowStatus) -> str:

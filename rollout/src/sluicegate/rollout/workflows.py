@@ -12,7 +12,7 @@ from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
 from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Action, Outcome, State
-from sluicegate.rollout import events, planning, revisions, routing, table, workflow_report
+from sluicegate.rollout import decay, events, planning, revisions, routing, table, workflow_report
 from sluicegate.rollout.model import (
     FINALIZER,
     Act,
@@ -53,6 +53,7 @@ def reconcile_workflow(observed: WorkflowObserved, now: datetime) -> Plan[Workfl
     step = next(step for rule in RULES if (step := rule(case)) is not None)
     status, routed = _route(observed, step, now)
     status = workflow_report.with_report(observed, status, step, problems, now)
+    told = (*told, *decay.alarms(observed, status))
     acts = (*_finalizer(workflow), *step.acts, *told, *revisions.prune(observed, status), *routed)
     return Plan(status=status, actions=acts, requeue_after=_requeue(status, step))
 

@@ -30,6 +30,7 @@ from sluicegate.contracts.resources.strategy import (
     Strategy,
     stages_passed,
 )
+from sluicegate.contracts.resources.watch import Watch
 from sluicegate.contracts.resources.workflow_component import (
     Backoff,
     CircuitBreaker,
@@ -261,6 +262,8 @@ class WorkflowSpec(Model):
     """What callers send, get and are promised."""
     rollout: Strategy = Strategy()
     """How a change reaches the users."""
+    watch: Watch = Watch()
+    """Whether the version that answers everybody gets worse: condition [RewardDecaying](conditions.md)."""
     business_fallback: BusinessFallback | None = None
     """Kept and not acted on by this version."""
     retraining: Annotated[tuple[RetrainingTrigger, ...], Field(max_length=64)] = ()

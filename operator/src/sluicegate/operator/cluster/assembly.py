@@ -11,6 +11,7 @@ from sluicegate.contracts.adapters.system import SystemClock
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.workflow import Runtime
+from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.admitter import ClusterAdmitter
 from sluicegate.operator.cluster.assembly_checks import FOLLOWED
@@ -144,6 +145,10 @@ class NoEvidence:
     """`gather.EvidenceView` without a lineage process: rollouts wait, and say why."""
 
     async def evidence(self, wanted: Look) -> StageEvidence:  # noqa: ARG002 - of the port
+        """Never."""
+        self._refuse()
+
+    async def watch(self, wanted: WatchLook) -> WatchEvidence:  # noqa: ARG002 - of the port
         """Never."""
         self._refuse()
 

@@ -5,6 +5,7 @@ When it does not answer the look fails with Unavailable and comes back; meanwhil
 
 from sluicegate.contracts.errors import Refused, Unavailable
 from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.cluster.remote import LineageClient, refused_gap
 from sluicegate.operator.lineage_server import wire
 from sluicegate.rollout.model import Look
@@ -23,6 +24,15 @@ class RemoteEvidence:
         found = wire.decode(wire.EVIDENCE, await self._ask("/v1/evidence", wire.encode(wire.LOOK, wanted)))
         if found.key != wanted.key:
             raise Unavailable(f"the lineage process answered {found.key}, asked was {wanted.key}")
+        return found
+
+    async def watch(self, wanted: WatchLook) -> WatchEvidence:
+        """The same of a version that serves."""
+        found = wire.decode(wire.WATCH, await self._ask("/v1/watch", wire.encode(wire.WATCH_LOOK, wanted)))
+        if found.look != wanted:
+            raise Unavailable(
+                f"the lineage process answered {found.look.watched}, asked was {wanted.watched}"
+            )
         return found
 
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:

@@ -6,6 +6,7 @@
 | GET /v1/spools/{gateway}/{worker}/{segment} | gateways | ``{"size", "finished"}``: how far the segment is here |
 | PUT /v1/spools/{gateway}/{worker}/{segment}?offset=N&final=1 | gateways | take bytes in; the same answer, once they are on disk; 409 with it when there is a gap |
 | POST /v1/evidence | operator | a key and questions: the folded evidence of a stage |
+| POST /v1/watch | operator | a version that serves: the folded watch over it |
 | POST /v1/fallbacks | operator | a key: the fallbacks to review, ``<run id>/<component>`` |
 | GET /v1/runs | people | filters of local mode's /lineage/runs; without `namespace` those of all |
 | GET /v1/runs/{id} | people | the documents of a run; a beginning of the id needs the right in all namespaces |
@@ -80,6 +81,7 @@ def application(parts: Parts) -> web.Application:
             web.get(wire.PATH, _received),
             web.put(wire.PATH, _take),
             web.post("/v1/evidence", _evidence),
+            web.post("/v1/watch", _watch),
             web.post("/v1/fallbacks", _sampled),
             web.get("/v1/runs", _runs),
             web.get("/v1/runs/{run_id}", _run),
@@ -126,6 +128,13 @@ async def _evidence(request: web.Request) -> web.Response:
     await parts.identity.operator(_token(request))
     wanted = wire.decode(wire.LOOK, await request.read())
     return _body(wire.encode(wire.EVIDENCE, await parts.evidence.evidence(wanted)))
+
+
+async def _watch(request: web.Request) -> web.Response:
+    parts = request.app[PARTS]
+    await parts.identity.operator(_token(request))
+    wanted = wire.decode(wire.WATCH_LOOK, await request.read())
+    return _body(wire.encode(wire.WATCH, await parts.evidence.watch(wanted)))
 
 
 async def _sampled(request: web.Request) -> web.Response:

@@ -2,6 +2,7 @@
 
 PUT  /v1/spools/{gateway}/{worker}/{segment}?offset=N[&final=1]   bytes  -> Received
 GET  /v1/spools/{gateway}/{worker}/{segment}                             -> Received
+POST /v1/watch       WatchLook -> WatchEvidence
 POST /v1/evidence    Look -> StageEvidence           POST /v1/fallbacks  EvidenceKey -> ["<run id>/<component>"]
 """
 
@@ -13,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.evidence import EvidenceKey, StageEvidence
+from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.lineage.spool import SUFFIX
 from sluicegate.rollout.model import Look
 
@@ -38,6 +40,8 @@ _EXACT: Final = ConfigDict(ser_json_inf_nan="constants")
 RECEIVED: Final = TypeAdapter(tuple[Received], config=_EXACT)
 LOOK: Final = TypeAdapter(tuple[Look], config=_EXACT)
 KEY: Final = TypeAdapter(tuple[EvidenceKey], config=_EXACT)
+WATCH_LOOK: Final = TypeAdapter(tuple[WatchLook], config=_EXACT)
+WATCH: Final = TypeAdapter(tuple[WatchEvidence], config=_EXACT)
 EVIDENCE: Final = TypeAdapter(tuple[StageEvidence], config=_EXACT)
 NAMES: Final = TypeAdapter(tuple[list[str]], config=_EXACT)
 

@@ -104,6 +104,8 @@ class Controller:
             self._forget(ref)
             return None
         held, observed = found
+        if observed.watch is not None:
+            self._metrics.watched(ref, observed.watch)
         return await self._carry_out(held, reconcile_workflow(observed, self._clock.now()))
 
     async def look_at_rollout(self, ref: Ref) -> float | None:

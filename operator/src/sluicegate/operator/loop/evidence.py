@@ -5,13 +5,16 @@ crash comes out the same when it is done again.
 """
 
 import asyncio
+import threading
 from typing import Protocol
 
 import structlog
 
 from sluicegate.contracts.errors import Conflict, Refused
 from sluicegate.contracts.evidence import EvidenceKey, EvidenceSource, EvidenceStore, StageEvidence
+from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.observability.fold import Fold
+from sluicegate.observability.watch import Watch
 from sluicegate.operator.ports import Json
 from sluicegate.rollout.model import Look
 
@@ -28,16 +31,29 @@ class Lineage(EvidenceSource, EvidenceStore, Protocol):
         """Those sampled for review."""
         ...
 
+    def forget(self, key: EvidenceKey, *, before: int) -> None:
+        """Drop what is folded: closed units of `key` below a sequence."""
+        ...
+
 
 class FoldedEvidence:
     """Evidence, folded in a worker thread; looks at one key come one after the other (keyed queue)."""
 
     def __init__(self, lineage: Lineage) -> None:
         self._lineage = lineage
+        self._watching = threading.Lock()  # what one look has dropped, a slower one must not need
 
     async def evidence(self, wanted: Look) -> StageEvidence:
         """As of now."""
         return await asyncio.to_thread(fold, self._lineage, wanted)
+
+    async def watch(self, wanted: WatchLook) -> WatchEvidence:
+        """The same of a version that serves."""
+        return await asyncio.to_thread(self._watch, wanted)
+
+    def _watch(self, wanted: WatchLook) -> WatchEvidence:
+        with self._watching:
+            return fold_watch(self._lineage, wanted)
 
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
         """Fallbacks to review."""
@@ -57,6 +73,33 @@ def fold(lineage: Lineage, wanted: Look) -> StageEvidence:
     if state.cursor != before:
         lineage.save(wanted.key, state.to_bytes())
     return state.evidence()
+
+
+def fold_watch(lineage: Lineage, wanted: WatchLook) -> WatchEvidence:
+    """Continue the watch. Its units are dropped once they are in the state: a version serves for months."""
+    key = wanted.watched.key
+    state = _watched(lineage, wanted)
+    before = state.cursor
+    for _ in range(BATCHES):
+        batch = lineage.observations(key, after=state.cursor, limit=BATCH)
+        state.add_all(batch)
+        if len(batch) < BATCH:
+            break
+    if state.cursor != before:
+        lineage.save(key, state.to_bytes())
+        lineage.forget(key, before=state.cursor)
+    return state.evidence()
+
+
+def _watched(lineage: EvidenceStore, wanted: WatchLook) -> Watch:
+    saved = lineage.load(wanted.watched.key)
+    if saved is None:
+        return Watch(wanted)
+    try:
+        return Watch.from_bytes(saved, wanted)
+    except (Conflict, Refused) as error:
+        log.warning("watch_starts_anew", watched="/".join(wanted.watched), reason=str(error))
+        return Watch(wanted)
 
 
 def _loaded(lineage: EvidenceStore, wanted: Look) -> Fold:

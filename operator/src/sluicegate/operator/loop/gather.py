@@ -18,7 +18,9 @@ from sluicegate.contracts.resources import (
     WorkflowRollout,
 )
 from sluicegate.contracts.stages import Stage
+from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.ports import ExternalView, GatewayView, Json, ResourceReader, ref_of
+from sluicegate.rollout import decay
 from sluicegate.rollout.asking import asks
 from sluicegate.rollout.looks import turns_back
 from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
@@ -33,6 +35,10 @@ class EvidenceView(Protocol):
 
     async def evidence(self, wanted: Look) -> StageEvidence:
         """Fold what is new, keep the state, answer."""
+        ...
+
+    async def watch(self, wanted: WatchLook) -> WatchEvidence:
+        """The same of a version that serves."""
         ...
 
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
@@ -61,15 +67,27 @@ class Gatherer:
         except ValidationError as error:
             raise Refused(tuple(_problem(one) for one in error.errors(include_input=False))) from error
         programmed = await self.gateways.programmed(ref.namespace, ref.name)
+        revisions = await self._owned(WorkflowRevision, workflow.metadata.uid)
         return held, WorkflowObserved(
             workflow=workflow,
-            revisions=await self._owned(WorkflowRevision, workflow.metadata.uid),
+            revisions=revisions,
             rollouts=await self._owned(WorkflowRollout, workflow.metadata.uid),
             plan=await self.gateways.plan(ref.namespace, ref.name),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
             trouble=programmed.trouble,
+            watch=await self._watch(decay.look(workflow, revisions)),
         )
+
+    async def _watch(self, wanted: WatchLook | None) -> WatchEvidence | None:
+        """Nothing of a workflow waits for it."""
+        if wanted is None:
+            return None
+        try:
+            return await self.evidence.watch(wanted)
+        except SluicegateError as error:
+            log.debug("watch_unknown", watched="/".join(wanted.watched), reason=str(error))
+            return None
 
     async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
         """The same of a rollout, with its arms, decisions, evidence and what was measured elsewhere."""

@@ -1,0 +1,90 @@
+"""The watch over a version that serves: what is asked for, and what is found."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sluicegate.contracts.evidence import EvidenceKey
+from sluicegate.contracts.stages import Signal, Stage
+
+_PREFIX = "watch"
+
+
+class Watched(NamedTuple):
+    """One version of a workflow: everything that it served, in whichever arm."""
+
+    namespace: str
+    workflow: str
+    revision: str
+
+    @property
+    def key(self) -> EvidenceKey:
+        """Where its units are kept, beside those of rollouts, whose keys are uids."""
+        return EvidenceKey("/".join((_PREFIX, *self)), Stage.FULL, 0)
+
+
+def is_watch(key: EvidenceKey) -> bool:
+    """Whether units of this key belong to no rollout."""
+    return key.rollout.startswith(f"{_PREFIX}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchLook:
+    """What is asked; see `resources.watch.Watch`. Another of anything is another watch, with a baseline of its own.
+
+    since: units before it belong to an earlier object of the same name.
+    """
+
+    watched: Watched
+    components: tuple[str, ...]
+    false_alarm_every: int
+    tolerance: float
+    baseline_units: int
+    baseline: int = 1
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """Decay was shown, and stays so for this watch.
+
+    before: mean of the baseline; after: mean of the last `units` values, since `since`, when the change is estimated to
+    have begun (after and since are estimates, the alarm is not). at: of the unit that gave the alarm; run: its first run.
+    """
+
+    before: float
+    after: float
+    units: int
+    since: datetime
+    at: datetime
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedSignal:
+    """One signal: the reward, or a component's fallback rate.
+
+    units: values folded. gap: units since the last value. baseline: mean of the first units, None while they are
+    counted. limit: mean at which decay begins (tolerance and the baseline's own uncertainty included). log_e: of the
+    detector, natural log; an alarm at `threshold`.
+    """
+
+    signal: Signal
+    component: str | None = None
+    units: int = 0
+    gap: int = 0
+    baseline: float | None = None
+    limit: float | None = None
+    log_e: float = 0.0
+    threshold: float = 0.0
+    alarm: Alarm | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEvidence:
+    """The watch as folded up to `cursor`."""
+
+    look: WatchLook
+    cursor: int = 0
+    units: int = 0
+    signals: tuple[WatchedSignal, ...] = ()
