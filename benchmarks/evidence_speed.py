@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question
-from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
+from sluicegate.contracts.evidence import Ablation, ArmFacts, EvidenceKey, Observation, Question
+from sluicegate.contracts.resources.rollout import ObservedOutput, PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import WorkflowSpec
+from sluicegate.contracts.runs import Coalition
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.observability.contributions.exact import shapley
 from sluicegate.observability.fold import Fold
@@ -28,6 +29,7 @@ from tests.rollout.samples import rollout, workflow_spec
 
 SEED: Final = 6
 UNITS: Final = 6_000
+INTENTS: Final = ("ask", "buy", "cancel", "complain", "refund", "return", "track", "other")
 COMPONENTS: Final = ("planner", "memory", "agent", "writer")
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
 AIMS: Final[dict[str, float]] = {
@@ -75,7 +77,15 @@ def facts(draw: random.Random) -> ArmFacts:
         violations=("Enum output/intent",) if draw.random() < 0.01 else (),
         reward=draw.betavariate(8.0, 2.0),
         disagrees=float(draw.random() < 0.1),
+        choices={"planner.intent": {draw.choice(INTENTS): 1.0}},
+        numbers={"agent.score": (draw.random(),)},
     )
+
+
+def ablation(draw: random.Random) -> Ablation:
+    """Both versions under one coalition."""
+    coalition = Coalition(players=COMPONENTS, mask=draw.randrange(16), probability=1 / 16)
+    return Ablation(coalition=coalition, reward=draw.betavariate(8.0, 2.0), stable=draw.betavariate(8.0, 2.0))
 
 
 def units(design: Design) -> list[Observation]:
@@ -87,11 +97,11 @@ def units(design: Design) -> list[Observation]:
         at = START + timedelta(seconds=number)
         one = Observation(
             sequence=number, key=EvidenceKey("uid", design.stage, 1), unit=run, runs=(run,), at=at,
-            stable=facts(draw), candidate=facts(draw), control=facts(draw),
+            stable=facts(draw), candidate=facts(draw), control=facts(draw), ablation=ablation(draw),
         )  # fmt: skip
         if design.stage not in MIRRORED_STAGES:
             absent: dict[str, Any] = {"stable" if draw.random() < design.share else "candidate": None}
-            one = replace(one, control=None, **absent)
+            one = replace(one, control=None, ablation=None, **absent)
         found.append(one)
     return found
 
@@ -106,10 +116,28 @@ def contributions() -> dict[str, Any]:
 
 
 def asked() -> RolloutSpec:
-    """Four components, a reward, every default gate."""
+    """Four components, a reward, two observed outputs; every default gate, and in Shadow every gate that there is."""
     body = workflow_spec("2.0.0").to_json() | {"reward": "output.reward"}
     spec = rollout(WorkflowSpec.model_validate(body)).spec
-    return spec.model_copy(update={"components": COMPONENTS})
+    observed = tuple(
+        ObservedOutput(component=component, output=output, numeric=numeric, live=False)
+        for component, output, numeric in (("planner", "intent", False), ("agent", "score", True))
+    )
+    stages = tuple(
+        _with(one, Signal.DRIFT, Signal.SHAPLEY_VARIANCE) if one.name is Stage.SHADOW else one
+        for one in spec.stages
+    )
+    return spec.model_copy(update={"components": COMPONENTS, "observed": observed, "stages": stages})
+
+
+def _with(stage: PlannedStage, *signals: Signal) -> PlannedStage:
+    more = tuple(
+        stage.gates[0].model_copy(
+            update={"name": signal.value.lower(), "signal": signal, "delta": "0.05", "delta_phi": "0.05"}
+        )
+        for signal in signals
+    )
+    return stage.model_copy(update={"gates": (*stage.gates, *more)})
 
 
 def of_signal(questions: tuple[Question, ...]) -> dict[Signal, tuple[Question, ...]]:

@@ -1,5 +1,6 @@
 """What is asked of a provider of evidence, and what it answers. Data only."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -48,6 +49,12 @@ class Reading:
     value: float | None = None
     message: str = ""
 
+    @property
+    def checked(self) -> Outcome:
+        """The outcome; a value that is none is not taken for one, whatever the provider calls it."""
+        is_number = self.value is not None and math.isfinite(self.value)
+        return Outcome.NON_FINITE if self.outcome is Outcome.VALUE and not is_number else self.outcome
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
@@ -82,12 +89,12 @@ class Measurement:
 
     def worst(self) -> tuple[Outcome, str]:
         """The outcome of all of them, and a sentence that says whose it is."""
-        ranked = sorted(self.readings, key=lambda one: WORST_FIRST.index(one[2].outcome))
+        ranked = sorted(self.readings, key=lambda one: WORST_FIRST.index(one[2].checked))
         if not ranked:
             return Outcome.NO_DATA, "nothing was asked"
         arm, role, reading = ranked[0]
-        said = "" if reading.outcome is Outcome.VALUE else f"{role} of {arm}: {reading.message}"
-        return reading.outcome, said[:500]
+        said = "" if reading.checked is Outcome.VALUE else f"{role} of {arm}: {reading.message}"
+        return reading.checked, said[:500]
 
     def value(self, arm: str, role: str) -> float | None:
         """The number, if there is one."""
