@@ -160,7 +160,7 @@ class RunRecord:
     outcome: RunOutcome
     unit: str  # salted hash of the routing key, or the run id
     window_seconds: float | None = None  # how long its unit stays open for more; None: no unit is made of it
-    sla: dict[str, float] = field(default_factory=dict)  # what the revision promises, as `contract.sla` names it
+    sla: dict[str, float] = field(default_factory=dict)  # of the contract, by name
     input: Any = None
     input_hash: str = ""
     lineage_digest: str = ""

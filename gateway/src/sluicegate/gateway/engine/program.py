@@ -14,6 +14,7 @@ from sluicegate.contracts.resources.workflow import (
     MirrorStub,
     OnFailure,
     SideEffects,
+    WorkflowSla,
     WorkflowSpec,
 )
 from sluicegate.contracts.routes import RevisionBody
@@ -89,6 +90,7 @@ class Program:
     sample_numerator: int
     sample_denominator: int
     has_reward: bool
+    sla: dict[str, float]  # what is promised, by name
     headers: tuple[tuple[bytes, bytes], ...]  # of every answer
     observed: tuple[ObservedField, ...]
 
@@ -115,6 +117,7 @@ def compile_program(
         sample_numerator=sample.numerator,
         sample_denominator=sample.denominator,
         has_reward=compiled.reward is not None,
+        sla=_sla(spec.contract.sla),
         headers=(
             (b"content-type", b"application/json"),
             (b"sluicegate-revision", body.name.encode()),
@@ -131,6 +134,16 @@ def _steps(
         ProgramStep(name=step.name, component=components[step.component.name], compiled=step)
         for step in steps
     )
+
+
+def _sla(sla: WorkflowSla) -> dict[str, float]:
+    bounds = {
+        "maxLatencyMs": sla.max_latency_ms,
+        "latencyQuantile": sla.latency_quantile,
+        "minSuccessRate": sla.min_success_rate,
+        "maxFallbackRate": sla.max_fallback_rate,
+    }
+    return {name: float(value) for name, value in bounds.items() if value is not None}
 
 
 def _deadline(spec: WorkflowSpec) -> float:

@@ -133,7 +133,7 @@ async def serve(
         metrics_port=metrics.port,
         adopted=adopted,
     )
-    jobs = [_expire(receiver), _keep(api, store, config.watch)]
+    jobs = [_expire(receiver), _keep(api, store, runs, config.watch)]
     if context is not None and config.tls is not None:
         jobs.append(_renewed(context, config.tls))
     return jobs
@@ -182,7 +182,7 @@ async def _expire(receiver: Receiver) -> None:
             log.warning("segments_not_expired", error=repr(error))
 
 
-async def _keep(api: KubeApi, store: LineageStore, watch: tuple[str, ...]) -> None:
+async def _keep(api: KubeApi, store: LineageStore, runs: GatewayMetrics, watch: tuple[str, ...]) -> None:
     """Hourly, as the workflows say that there are; without the API server nothing is swept."""
     wait = retention.FIRST
     while True:
@@ -191,6 +191,7 @@ async def _keep(api: KubeApi, store: LineageStore, watch: tuple[str, ...]) -> No
         try:
             pages = [await api.list(own("AgentWorkflow"), namespace) for namespace in watch or (None,)]
             items = [item for page in pages for item in page.items]
+            runs.keep_workflows({(item["metadata"]["namespace"], item["metadata"]["name"]) for item in items})
             await retention.sweep_all(store, retention.policy_of(items))
         except (SluicegateError, sqlite3.Error, OSError) as error:
             log.warning("retention_failed", error=repr(error))

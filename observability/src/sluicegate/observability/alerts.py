@@ -1,0 +1,106 @@
+"""What is worth waking somebody for. Each alert has a section of its name in docs/guides/metrics-and-alerts.md."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sluicegate.observability import signals
+
+GUIDE: Final = "docs/guides/metrics-and-alerts.md"
+
+_WINDOW: Final = "30m"
+_ENOUGH: Final = 59
+"""Runs in the window, below which a share says little: 59 runs are the fewest that can show a p95."""
+_USERS: Final = ', serving="true"'
+_REVISION: Final = "on (namespace, workflow, revision) group_left ()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """hold: how long expr must hold. summary: one sentence, with the labels of the series."""
+
+    name: str
+    expr: str
+    hold: str
+    severity: str
+    summary: str
+
+
+def _sla(bound: str) -> str:
+    return f'max by (namespace, workflow, revision) (sluicegate_workflow_sla{{bound="{bound}"}})'
+
+
+def _enough(serving: str = "") -> str:
+    return f"{signals.runs(_WINDOW, serving)} >= {_ENOUGH}"
+
+
+_ARMS: Final = "on (namespace, workflow, revision, arm)"
+_WHO: Final = (
+    "{{ $labels.namespace }}/{{ $labels.workflow }}, revision {{ $labels.revision }}, arm {{ $labels.arm }}"
+)
+
+_DROPPED: Final = f"sum by (namespace, workflow) (increase(sluicegate_mirrors_dropped_total[{_WINDOW}]))"
+_MIRRORED: Final = (
+    "sum by (namespace, workflow) "
+    f'(increase(sluicegate_runs_total{{arm="candidate", serving="false"}}[{_WINDOW}]))'
+)
+
+ALERTS: Final = (
+    Alert(
+        name="SluicegateSuccessLow",
+        expr=f"({signals.successes(_WINDOW, _USERS)} / {signals.runs(_WINDOW, _USERS)}) "
+        f"< {_REVISION} {_sla('minSuccessRate')} and {_ARMS} {_enough(_USERS)}",
+        hold="5m",
+        severity="critical",
+        summary=f"{_WHO}: {{{{ $value | humanizePercentage }}}} of the users' runs succeed, less than the contract promises.",
+    ),
+    Alert(
+        name="SluicegateLatencyHigh",
+        expr=f"({signals.exceedance(_WINDOW)}) > {_REVISION} (1 - {_sla('latencyQuantile')}) and {_ARMS} {_enough()}",
+        hold="5m",
+        severity="warning",
+        summary=f"{_WHO}: {{{{ $value | humanizePercentage }}}} of the runs are slower than the contract promises.",
+    ),
+    Alert(
+        name="SluicegateFallbacksHigh",
+        expr=f"({signals.fallback_rate(_WINDOW)}) > {_REVISION} {_sla('maxFallbackRate')} "
+        f"and {_ARMS} {_enough()}",
+        hold="5m",
+        severity="warning",
+        summary=f"{_WHO}: {{{{ $labels.component }}}} falls back in {{{{ $value | humanizePercentage }}}} of the runs.",
+    ),
+    Alert(
+        name="SluicegateRolloutHeld",
+        expr="max by (namespace, workflow) (sluicegate_rollout_held) == 1",
+        hold="1h",
+        severity="warning",
+        summary="{{ $labels.namespace }}/{{ $labels.workflow }}: the rollout is held and waits for a person.",
+    ),
+    Alert(
+        name="SluicegateMirrorsDropped",
+        expr=f"{_DROPPED} > 0.1 * ({_MIRRORED} or 0 * {_DROPPED})",
+        hold="15m",
+        severity="warning",
+        summary="{{ $labels.namespace }}/{{ $labels.workflow }}: a tenth of the mirrors or more is dropped for want of budget.",
+    ),
+    Alert(
+        name="SluicegateIngestLags",
+        expr="sluicegate_ingest_lag_bytes > 67108864 or increase(sluicegate_ingest_failures_total[10m]) > 5",
+        hold="10m",
+        severity="warning",
+        summary="{{ $labels.instance }}: runs are stored late or not at all; stages wait for evidence.",
+    ),
+    Alert(
+        name="SluicegateNoLeader",
+        expr="sum by (namespace, job) (sluicegate_operator_leader) == 0",
+        hold="2m",
+        severity="critical",
+        summary="No replica of the operator leads: nothing is promoted, aborted or repaired. Serving goes on.",
+    ),
+    Alert(
+        name="SluicegateGatewayWorkersDie",
+        expr="increase(sluicegate_gateway_worker_restarts_total[15m]) > 3",
+        hold="0s",
+        severity="warning",
+        summary="{{ $labels.instance }}: gateway workers ended more than three times in 15 minutes.",
+    ),
+)

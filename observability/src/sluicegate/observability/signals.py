@@ -1,0 +1,114 @@
+"""The golden signals as PromQL over what the exporter counts; the reference page, the rules and the tests use this table.
+
+A series is of one namespace, workflow, revision and arm; arms whose components were forced onto fallbacks are none of them.
+Shares are over what was counted since the exporting process began, or over a `window`.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_ARMS: Final = 'arm=~"stable|candidate|control"'
+_ENDED: Final = 'outcome=~"Succeeded|Failed"'
+_GOOD: Final = 'outcome="Succeeded"'
+_OK: Final = 'outcome="Ok"'
+_BY: Final = "namespace, workflow, revision, arm"
+MOST_RELATIVE_ERROR: Final = 0.01
+"""Of the percentiles (`sketch`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenSignal:
+    """A recording rule. meaning: what the number is; per: its labels beside the arm's."""
+
+    name: str
+    promql: str
+    meaning: str
+    per: str = ""
+
+
+def runs(window: str = "", serving: str = "") -> str:
+    """Runs that count: those that the caller's own input ended say nothing of the arm. serving: one more matcher."""
+    return _sum("sluicegate_runs_total", _ENDED + serving, window)
+
+
+def successes(window: str = "", serving: str = "") -> str:
+    """Of them, those with an answer that conforms, and whose outcome was not said to be Failed."""
+    good = _sum("sluicegate_runs_total", _GOOD + serving, window)
+    failed = _sum("sluicegate_run_corrections_total", 'correction="Failed"', window)
+    restored = _sum("sluicegate_run_corrections_total", 'correction="Restored"', window)
+    return f"({good} - {failed} + {restored})"
+
+
+def fallback_rate(window: str = "") -> str:
+    """Share of runs in which a component fell back."""
+    fell = _sum("sluicegate_component_fallback_runs_total", "", window, f"{_BY}, component")
+    return f"{fell} / on ({_BY}) group_left () {runs(window)}"
+
+
+def exceedance(window: str = "") -> str:
+    """Share of runs that were slower than promised; exact, since the promise is a border of the buckets."""
+    kept = _sum("sluicegate_run_latency_sla_ratio_bucket", 'le="1.0"', window)
+    return f"1 - {kept} / {_sum('sluicegate_run_latency_sla_ratio_count', '', window)}"
+
+
+def _component_success() -> str:
+    calls, per = "sluicegate_component_calls_total", f"{_BY}, component, version"
+    return f"{_sum(calls, _OK, by=per)} / {_sum(calls, by=per)}"
+
+
+def _sum(name: str, matchers: str = "", window: str = "", by: str = _BY) -> str:
+    series = f"{name}{{{', '.join(filter(None, (_ARMS, matchers)))}}}"
+    return f"sum by ({by}) ({f'increase({series}[{window}])' if window else series})"
+
+
+SIGNALS: Final = (
+    GoldenSignal(
+        "workflow_success_rate",
+        f"{successes()} / {runs()}",
+        "Share of runs with an answer that conforms to the contract, and whose outcome was not reported as Failed. Rejected "
+        "runs are none.",
+    ),
+    GoldenSignal(
+        "workflow_p95_latency",
+        f"max by ({_BY}) (sluicegate_workflow_p95_latency_seconds{{{_ARMS}}})",
+        "95th percentile of the latency of whole runs in seconds, of the latest half hour to hour with runs; within 1 %.",
+    ),
+    GoldenSignal(
+        "workflow_sla_exceedance_rate",
+        exceedance(),
+        "Share of runs slower than the revision's `sla.maxLatencyMs`: what the latency gate compares. Only where there is one.",
+    ),
+    GoldenSignal(
+        "component_fallback_rate_max",
+        f"max by ({_BY}) ({fallback_rate()})",
+        "The largest share of runs in which one component fell back; forced ablations are not counted.",
+    ),
+    GoldenSignal(
+        "component_success_rate",
+        _component_success(),
+        "Share of a component's calls, after retries, with an answer that conforms to its contract.",
+        "component, version",
+    ),
+    GoldenSignal(
+        "component_p95_latency",
+        f"max by ({_BY}, component, version) (sluicegate_component_p95_latency_seconds{{{_ARMS}}})",
+        "95th percentile of the latency of a component's calls in seconds, retries included; otherwise as for the workflow.",
+        "component, version",
+    ),
+    GoldenSignal(
+        "component_fallback_rate",
+        fallback_rate(),
+        "Share of runs in which the component fell back.",
+        "component",
+    ),
+)
+
+
+def reference() -> str:
+    """The signals as a Markdown table, for docs/reference."""
+    rows = ["| signal | labels beside the arm's | meaning |", "|---|---|---|"]
+    for signal in SIGNALS:
+        labels = ", ".join(f"`{label}`" for label in signal.per.split(", ") if label) or "–"
+        rows.append(f"| `{signal.name}` | {labels} | {signal.meaning} |")
+    queries = (f"`{signal.name}`:\n\n```promql\n{signal.promql}\n```" for signal in SIGNALS)
+    return "\n".join(rows) + "\n\n" + "\n\n".join(queries) + "\n"

@@ -1,0 +1,294 @@
+"""A real Prometheus scrapes a real `up` of two workers: each golden signal's PromQL gives what the lineage store holds.
+
+The expected values are computed here, from the documents of the store, by the definitions in docs/reference/gates.md.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.contracts.evidence import EvidenceKey, Observation
+from sluicegate.contracts.stages import Stage
+from sluicegate.lineage.store import LineageStore
+from sluicegate.observability.signals import MOST_RELATIVE_ERROR, SIGNALS
+from sluicegate.operator.api.context import BASE
+from sluicegate.operator.local.state_dir import read_up
+from tests.e2e import bot, life
+from tests.operator.up import Up, component_server, until
+from tests.prometheus.server import Job, Prometheus, Sample
+
+pytestmark = pytest.mark.e2e
+
+Document = dict[str, Any]
+Values = dict[tuple[str, ...], float]
+
+RULES = Path(__file__).parents[2] / "charts/sluicegate/files/prometheus-rules.yaml"
+WORDS = [
+    (),
+    (),
+    ("lookup",),
+    (),
+    ("agent",),
+    ("judge",),
+    (),
+    ("slow",),
+    ("lookup", "judge"),
+    ("slow", "agent"),
+]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    running = Up(tmp_path_factory.mktemp("signals") / "s", workers=2)
+    try:
+        running.start()
+        yield running
+        assert running.stop() == 0
+    finally:
+        running.kill()
+
+
+@pytest.fixture(scope="module")
+def job(up: Up, prometheus: Prometheus) -> Iterator[Job]:
+    facts = read_up(up.state)
+    assert facts is not None
+    with prometheus.scraping("up", facts.metrics_port) as scraped:
+        yield scraped
+
+
+@pytest.fixture(scope="module")
+def documents(up: Up, job: Job) -> Iterator[list[Document]]:
+    """Traffic to stable alone, then with a candidate in Canary, where every run is mirrored; and what the store holds of it."""
+    with component_server() as url:
+        up.apply(bot.workflow("1.0.0", url))
+        life.serving(up, bot.NAME)
+        _traffic(up, rounds=3)
+        up.apply(bot.workflow("2.0.0", url))
+        life.in_state(up, "Canary", "2.0.0", bot.NAME)
+        until("the plan is followed", lambda: life.is_programmed(life.rollout_of(up, "2.0.0", bot.NAME)))
+        _traffic(up, rounds=4)
+        yield _settled(up)
+
+
+def _traffic(up: Up, rounds: int) -> None:
+    asked = WORDS * rounds
+    with ThreadPoolExecutor(4) as pool:
+        answered = list(pool.map(lambda words: bot.ask(up, *words), asked))
+    for place, ((status, run_id), words) in enumerate(zip(answered, asked, strict=True)):
+        assert status == (502 if "agent" in words else 200)
+        if "agent" in words:
+            bot.say(up, run_id, "Succeeded")  # cannot mend it
+        elif place % 5 == 1:
+            bot.say(up, run_id, "Failed")
+            if place % 10 == 1:
+                bot.say(up, run_id, "Succeeded")
+    for _ in range(rounds):
+        status, _ = bot.ask(up, body={"words": "no list"})  # breaks the input's contract: no arm's fault
+        assert status == 422
+
+
+def _settled(up: Up) -> list[Document]:
+    """Every document, once each run of a user that was mirrored has become a unit: then nothing comes any more."""
+    found: list[Document] = []
+
+    def is_settled() -> bool:
+        with closing(LineageStore(up.state.lineage)) as lineage:
+            units = len(_units(up, lineage))  # before what it is compared with
+            ids = sorted({one["run_id"] for one in lineage.runs(workflow=bot.NAME, limit=10_000)})
+            found[:] = [document for run_id in ids for document in lineage.run(run_id)]
+            mirrored = [one for one in found if one["serving"] and one["rollout"]]
+            return units == len(mirrored) > 0
+
+    until("every unit is closed", is_settled, 60)
+    return found
+
+
+def _units(up: Up, lineage: LineageStore) -> list[Observation]:
+    """The evidence of the stage."""
+    rollout = life.rollout_of(up, "2.0.0", bot.NAME)
+    assert rollout is not None
+    return lineage.observations(EvidenceKey(rollout["metadata"]["uid"], Stage.CANARY, 1), after=0)
+
+
+def test_traffic_reached_every_arm_through_both_workers(documents: list[Document]) -> None:
+    assert {one["arm"] for one in documents} >= {"stable", "candidate", "control", "ablated"}
+    assert len({one["worker"] for one in documents}) == 2
+    assert {one["outcome"] for one in documents} == {"Succeeded", "Failed", "Rejected"}
+    assert any("outcomeAtAnswer" in one for one in documents)
+
+
+def _arm(document: Document) -> tuple[str, ...]:
+    return (document["namespace"], document["workflow"], document["revision"], document["arm"])
+
+
+def _counted(documents: Iterable[Document]) -> list[Document]:
+    """Those that say something of an arm that users may get."""
+    golden = {"stable", "candidate", "control"}
+    return [
+        one
+        for one in documents
+        if one["arm"] in golden and one.get("outcomeAtAnswer", one["outcome"]) != "Rejected"
+    ]
+
+
+def _by_arm(documents: list[Document], of: Callable[[list[Document]], float]) -> Values:
+    arms = defaultdict(list)
+    for document in _counted(documents):
+        arms[_arm(document)].append(document)
+    return {arm: of(runs) for arm, runs in arms.items()}
+
+
+def _is_good(document: Document) -> bool:
+    """Both at the answer and by what was said later."""
+    return {document["outcome"], document.get("outcomeAtAnswer", document["outcome"])} == {"Succeeded"}
+
+
+def _fell(document: Document) -> set[str]:
+    return {
+        step["component"] for step in document["steps"] if step["fallback"] and not step["fallback"]["forced"]
+    }
+
+
+def _p95(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[math.ceil(0.95 * len(ordered)) - 1] / 1000.0
+
+
+def _fallback_rates(documents: list[Document]) -> Values:
+    rates: Values = {}
+    for name in ("lookup", "agent", "judge"):
+
+        def rate(runs: list[Document], name: str = name) -> float:
+            return sum(name in _fell(one) for one in runs) / len(runs)
+
+        rates |= {(*arm, name): value for arm, value in _by_arm(documents, rate).items()}
+    return rates
+
+
+def _worst(documents: list[Document]) -> Values:
+    worst: Values = {}
+    for (*arm, _), value in _fallback_rates(documents).items():
+        worst[tuple(arm)] = max(worst.get(tuple(arm), 0.0), value)
+    return worst
+
+
+def _by_component(documents: list[Document], of: Callable[[list[Document]], float]) -> Values:
+    calls = defaultdict(list)
+    for document in _counted(documents):
+        for step in document["steps"]:
+            if step["outcome"] != "Skipped" and not (step["stubbed"] and not step["attempts"]):
+                calls[(*_arm(document), step["component"], step["version"])].append(step)
+    return {key: of(steps) for key, steps in calls.items()}
+
+
+STORE: dict[str, Callable[[list[Document]], Values]] = {
+    "workflow_success_rate": lambda all_: _by_arm(all_, lambda runs: sum(map(_is_good, runs)) / len(runs)),
+    "workflow_p95_latency": lambda all_: _by_arm(all_, lambda runs: _p95(one["latency_ms"] for one in runs)),
+    "workflow_sla_exceedance_rate": lambda all_: _by_arm(
+        all_, lambda runs: sum(one["latency_ms"] > bot.PROMISED_MS for one in runs) / len(runs)
+    ),
+    "component_fallback_rate": _fallback_rates,
+    "component_fallback_rate_max": _worst,
+    "component_success_rate": lambda all_: _by_component(
+        all_, lambda steps: sum(step["outcome"] == "Ok" for step in steps) / len(steps)
+    ),
+    "component_p95_latency": lambda all_: _by_component(
+        all_, lambda steps: _p95(s["latency_ms"] for s in steps)
+    ),
+}
+
+
+def _key(sample: Sample, per: str) -> tuple[str, ...]:
+    labels = {name: value for name, value in sample.labels.items() if name != "__name__"}
+    names = ["namespace", "workflow", "revision", "arm", *filter(None, per.split(", "))]
+    assert set(labels) == set(names)
+    return tuple(labels[name] for name in names)
+
+
+@pytest.mark.parametrize("signal", SIGNALS, ids=lambda signal: signal.name)
+def test_the_promql_of_a_golden_signal_gives_what_the_store_computes(
+    signal: Any, documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    expected = STORE[signal.name](documents)
+    error = MOST_RELATIVE_ERROR if "p95" in signal.name else 1e-12
+    found = {_key(one, signal.per): one.value for one in prometheus.query(signal.promql, at=job.fresh())}
+    assert found == pytest.approx(expected, rel=error, abs=0 if "p95" in signal.name else 1e-12)
+    if signal.name != "workflow_sla_exceedance_rate":  # a busy machine may be slow in every run
+        assert len(set(expected.values())) > 1, "the traffic tells the arms or components apart"
+
+
+def test_the_shipped_rules_record_the_same(
+    documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    job.fresh()
+    expected = STORE["workflow_success_rate"](documents)
+    with prometheus.ruled(RULES):
+        until("the rules are evaluated", lambda: prometheus.query("workflow_success_rate"))
+        found = {_key(one, ""): one.value for one in prometheus.query("workflow_success_rate")}
+    assert found == pytest.approx(expected)
+
+
+def test_the_numbers_of_runs_are_those_of_the_store(
+    documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    asked = "sum by (namespace, workflow, revision, arm) (sluicegate_runs_total)"
+    found = {_key(one, ""): one.value for one in prometheus.query(asked, at=job.fresh())}
+    expected: Values = defaultdict(float)
+    for document in documents:
+        expected[_arm(document)] += 1
+    assert found == expected
+
+
+def test_the_candidates_rates_are_those_of_the_gates_evidence(
+    up: Up, documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    """Every mirrored run of the candidate is one unit: means over units are the rates."""
+    with closing(LineageStore(up.state.lineage)) as lineage:
+        units = [one.candidate for one in _units(up, lineage) if one.candidate is not None]
+    assert len(units) == len([one for one in documents if one["arm"] == "candidate"])
+    promql = {signal.name: signal.promql for signal in SIGNALS}
+
+    def found(name: str, **labels: str) -> float:
+        wanted = {"arm": "candidate", **labels}.items()
+        (sample,) = [one for one in prometheus.query(promql[name], at=at) if wanted <= one.labels.items()]
+        return sample.value
+
+    at = job.fresh()
+    assert found("workflow_success_rate") == pytest.approx(sum(one.success for one in units) / len(units))
+    slow = sum(one.latencies_ms[0] > bot.PROMISED_MS for one in units)
+    assert found("workflow_sla_exceedance_rate") == pytest.approx(slow / len(units))
+    for name in ("lookup", "agent", "judge"):
+        rate = sum(one.fallbacks.get(name, 0.0) for one in units) / len(units)
+        assert found("component_fallback_rate", component=name) == pytest.approx(rate)
+
+
+def test_an_exemplar_leads_from_a_slow_run_to_its_document(
+    documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    at = job.fresh()
+    asked = {
+        "query": 'sluicegate_run_latency_sla_ratio_bucket{le="1.25"}',
+        "start": f"{at - 600}",
+        "end": f"{at}",
+    }
+    series = prometheus.api("query_exemplars", asked)
+    found = {one["labels"]["run_id"] for one in series[0]["exemplars"]}
+    ids = {one["run_id"] for one in documents}
+    assert found
+    assert found <= ids
+
+
+def test_the_series_of_a_workflow_that_is_gone_vanish(
+    up: Up, documents: list[Document], job: Job, prometheus: Prometheus
+) -> None:
+    series = f'count({{__name__=~"sluicegate_.*", workflow="{bot.NAME}"}})'
+    assert prometheus.query(series, at=job.fresh())
+    code, _ = up.api("DELETE", f"{BASE}/namespaces/default/agentworkflows/{bot.NAME}")
+    assert code == 200
+    until("no series of it", lambda: prometheus.query(series, at=job.fresh()) == [], 60)
