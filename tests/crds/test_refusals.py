@@ -37,7 +37,7 @@ WEBHOOK_S = frozenset(
         "a redaction of an unknown step",
         # defaults and sums over the whole workflow
         "a step slower than the workflow", "a stage that must end before it may", "a deadline before the samples",
-        "a reward gate without a reward",
+        "a reward gate without a reward", "a Shapley gate without a reward", "a Shapley gate where every component is needed",
     }
 )  # fmt: skip
 """Broken files that the CRD takes: the webhook refuses them, and the control loop does not follow them."""
