@@ -163,6 +163,8 @@ def test_what_is_missing_moves_no_detector(reward: float | None) -> None:
     watch.add_all(units(700, first=301, reward=reward))
     after = watch.evidence().signals[0]
     assert after == replace(before, gap=700)
+    watch.add_all(units(1, first=1001))
+    assert watch.evidence().signals[0].gap == 0
 
 
 def test_the_alarm_rate_is_split_over_all_that_is_watched() -> None:

@@ -10,6 +10,7 @@ from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import Question
 from sluicegate.contracts.runs import Arm
 from sluicegate.contracts.stages import Signal
+from sluicegate.contracts.watch import Watched, WatchLook
 from sluicegate.lineage import entries
 from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.cluster.evidence import RemoteEvidence
@@ -27,6 +28,13 @@ pytestmark = pytest.mark.cluster
 
 SEGMENT = f"/v1/spools/g1/w0/{'b' * 32}-000000"
 LOOK = Look(key=SHADOW, questions=(Question(signal=Signal.SUCCESS_RATE, margin=0.02),))
+WATCH = WatchLook(
+    watched=Watched("shop", "support-bot", "support-bot-1"),
+    components=("planner",),
+    false_alarm_every=1000,
+    tolerance=0.02,
+    baseline_units=100,
+)
 ID = "0190b0a0-0000-7000-8000-{:012d}"
 
 
@@ -36,7 +44,7 @@ def lines() -> bytes:
     for number in range(30):
         name = ID.format(number)
         parts += [
-            entries.encode_run(run(name)),
+            entries.encode_run(run(name, unit=name, window_seconds=0.0, reward=0.5)),
             entries.encode_run(run(name, Arm.CANDIDATE)),
             entries.encode_observation(
                 observed(name, stable=facts(), candidate=facts(success=float(number % 3 > 0)))
@@ -150,6 +158,15 @@ async def test_evidence_is_what_local_mode_folds(evidence: RemoteEvidence, tmp_p
     found = await evidence.evidence(LOOK)
     assert (found, found.units) == (expected, 30)
     assert await evidence.sampled_fallbacks(LOOK) == frozenset()
+
+
+async def test_a_watch_is_what_local_mode_folds(evidence: RemoteEvidence, tmp_path: Path) -> None:
+    store = LineageStore(tmp_path / "lineage.db")
+    store.ingest(lines().splitlines(), now=at(10**6))
+    expected = await FoldedEvidence(store).watch(WATCH)
+    store.close()
+    found = await evidence.watch(WATCH)
+    assert (found, found.units, found.signals[0].units) == (expected, 30, 30)
 
 
 async def test_evidence_that_is_away_is_no_verdict(server: Running, tokens: dict[str, str]) -> None:
