@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from sluicegate.contracts.stages import Signal
 from tests.observability import designs
+from tests.observability.drift import designs as drifts
 
 CHUNK = 50
 
@@ -16,13 +18,19 @@ def measure(seed: int, rows: int) -> list[dict[str, Any]]:
         for design in designs.designs_of(signal):
             generator = np.random.default_rng([seed, number, list(designs.DESIGNS).index(design)])
             counts = [designs.wrong(generator, signal, design, CHUNK) for _ in range(rows // CHUNK)]
-            aborted, promoted = (sum(count[side] for count in counts) / rows for side in (0, 1))
-            found.append(
-                {
-                    "gate": signal.value,
-                    "design": design,
-                    "false_aborts": round(aborted, 4),
-                    "false_promotions": round(promoted, 4),
-                }
-            )
+            found.append(_row(signal, design, counts, rows))
+    for number, design in enumerate(drifts.DESIGNS):
+        generator = np.random.default_rng([seed, len(designs.GATES), number])
+        counts = [drifts.wrong(generator, design, CHUNK, designs.ALPHA) for _ in range(rows // CHUNK)]
+        found.append(_row(Signal.DRIFT, design, counts, rows))
     return found
+
+
+def _row(signal: Signal, design: str, counts: list[tuple[int, int]], rows: int) -> dict[str, Any]:
+    aborted, promoted = (sum(count[side] for count in counts) / rows for side in (0, 1))
+    return {
+        "gate": signal.value,
+        "design": design,
+        "false_aborts": round(aborted, 4),
+        "false_promotions": round(promoted, 4),
+    }

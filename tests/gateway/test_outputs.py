@@ -5,8 +5,17 @@ from typing import Any
 import orjson
 import pytest
 
+from sluicegate.contracts.evidence import Observation
+from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import Share, TrafficMode
+from sluicegate.contracts.stages import Stage, Verdict
+from sluicegate.lineage import entries
+from sluicegate.observability.fold import Fold
+from sluicegate.rollout import gates, planning
+from sluicegate.rollout.judging import View
 from tests.gateway.components import component, harness, rolling, serving, spec_of, status
+from tests.rollout.samples import revision as made
+from tests.rollout.samples import workflow
 
 OUTPUT = {
     "type": "object",
@@ -20,6 +29,17 @@ OUTPUT = {
         },
         "tool_calls": {"type": "array"},
     },
+}
+STRATEGY = {
+    "stages": [
+        {
+            "name": "Shadow",
+            "gates": [
+                {"name": "success", "signal": "WorkflowSuccessRate"},
+                {"name": "drift", "signal": "ComponentDrift"},
+            ],
+        }
+    ]
 }
 ANSWER = {
     "intent": "refund",
@@ -131,3 +151,42 @@ async def test_without_a_rollout_nothing_is_noted() -> None:
         async with harness(stable_plan(_workflow(server.url, "1"))) as gate:
             await gate.run_whole({})
             assert gate.spool.of("obs") == []
+
+
+async def test_a_candidate_that_chooses_otherwise_fails_the_gate_from_the_gateway_to_the_finding() -> None:
+    """Requests through real servers; the observations as the store reads them; the fold and the gate of the plan."""
+
+    async with (
+        serving(lambda body: {"intent": "refund" if body["q"] % 2 else "order"}) as old,
+        serving(lambda body: {"intent": "refund" if body["q"] % 2 else None}) as new,
+    ):
+        specs = [
+            _workflow(url, version, rollout=STRATEGY) for url, version in ((old.url, "1"), (new.url, "2"))
+        ]
+        async with harness(rolling(specs[0], specs[1], TrafficMode.MIRROR)) as gate:
+            for number in range(120):
+                await gate.run_whole({"q": number})
+            lines = gate.spool.of("obs")
+    first, second = (made(WorkflowSpec.model_validate(spec)) for spec in specs)
+    plan = planning.plan_rollout(workflow(second.spec.body), first, second, number=1).spec
+    stage = planning.stage_of(plan, Stage.SHADOW)
+    seen = [entries.raw_observation_from(orjson.loads(orjson.dumps(line))) for line in lines]
+    fold = Fold(seen[0].key, planning.questions(plan, Stage.SHADOW, {}))
+    for number, raw in enumerate(seen, start=1):
+        fold.add(
+            Observation(
+                sequence=number,
+                key=raw.key,
+                unit=raw.unit,
+                runs=(raw.run_id,),
+                at=raw.at,
+                stable=raw.stable,
+                candidate=raw.candidate,
+                control=raw.control,
+            )
+        )
+    view = View(spec=plan, stage=stage, evidence=fold.evidence(), now=seen[-1].at)
+    (drift,) = [found for found in gates.judge_all(view) if found.gate == "drift"]
+    assert (drift.verdict, drift.reason, drift.component) == (Verdict.FAIL, "UnseenValue", "planner")
+    assert "gave intent = null in 50.0 % of 120 units, stable's in 0.0 %" in drift.message
+    assert set(drift.runs) <= {raw.run_id for raw in seen}

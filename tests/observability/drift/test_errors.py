@@ -7,91 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from sluicegate.observability.drift import shift, values
+from sluicegate.observability.drift import shift
+from tests.observability.drift.designs import DESIGNS, FAR, LOOKS, MARGIN, MOVED, SHARES, harm, onehot, safe
 from tests.observability.drift.outputs import folded, gave
 from tests.observability.facts import unit
 from tests.observability.simulation import Array
 
-ROWS, LOOKS, ALPHA, MARGIN = 80, 2880, 0.05, 0.05
+ROWS, ALPHA = 80, 0.05
 CHUNK = 20
 MOST = stats.binom.ppf(0.999, ROWS, ALPHA)
-SHARES = np.array([0.5, 0.25, 0.15, 0.09, 0.01])
-MOVED = SHARES + np.array([-MARGIN, MARGIN, 0.0, 0.0, 0.0])
-FAR = SHARES + np.array([-0.15, 0.15, 0.0, 0.0, 0.0])
-
-
-def paths(x: Array, margin: float) -> Array:
-    """(rows, units, values) to the log e-value after each unit against "moved by margin" (0: "did not move"), in both
-    directions: the product's bets on running sums."""
-    sums = (
-        np.ones(x.shape[:2]).cumsum(axis=1)[..., None],
-        np.maximum(x, 0.0).cumsum(axis=1),
-        np.maximum(-x, 0.0).cumsum(axis=1),
-        (x * x).cumsum(axis=1),
-    )
-    found = []
-    for n, up, down, square in ((sums[0], *sums[1:]), (sums[0], sums[2], sums[1], sums[3])):
-        lines, weights = shift._lines(margin)
-        total = np.full(x.shape, -np.inf)
-        for (a, b, c, d), weight in zip(lines, weights, strict=True):
-            total = np.logaddexp(total, weight + a * n + b * up + c * down + d * square)
-        found.append(total)
-    return np.stack(found)
-
-
-def harm(x: Array) -> Array:
-    weights = np.array(values._WEIGHTS[: x.shape[2]])
-    mean = np.logaddexp(*paths(x, 0.0)) - np.log(2.0)
-    total = np.logaddexp.reduce(mean + np.log(weights), axis=2)
-    combined: Array = np.logaddexp(total, np.log(1.0 - weights.sum()))
-    return combined
-
-
-def safe(x: Array) -> Array:
-    smallest: Array = paths(x, MARGIN).min(axis=(0, 3))
-    return smallest
-
-
-def onehot(generator: np.random.Generator, shape: tuple[int, ...], shares: Array) -> Array:
-    picked = np.searchsorted(shares.cumsum()[:-1], generator.random(shape), side="right")
-    return np.eye(len(shares))[picked]
-
-
-def paired(generator: np.random.Generator, shares: Array) -> Array:
-    """Half of the requests decide for both arms."""
-    mine, theirs = onehot(generator, (CHUNK, LOOKS), shares), onehot(generator, (CHUNK, LOOKS), SHARES)
-    if shares is SHARES:
-        same = generator.random((CHUNK, LOOKS, 1)) < 0.5
-        mine = np.where(same, theirs, mine)
-    difference: Array = mine - theirs
-    return difference
-
-
-def split(generator: np.random.Generator, shares: Array, beside: int = 20) -> Array:
-    """A share of 1 %, so that twenty of stable stand beside one of the candidate."""
-    theirs = generator.multinomial(beside, SHARES, (CHUNK, LOOKS)) / beside
-    difference: Array = onehot(generator, (CHUNK, LOOKS), shares) - theirs
-    return difference
-
-
-def sessions(generator: np.random.Generator, shares: Array) -> Array:
-    """Of 1 to 30 runs, each with its own taste (Dirichlet, intra-class correlation 1/2)."""
-
-    def arm(mean: Array) -> Array:
-        taste = generator.dirichlet(mean, (CHUNK, LOOKS))
-        runs = np.minimum(generator.geometric(0.2, (CHUNK, LOOKS)), 30)
-        found: Array = generator.multinomial(runs, taste) / runs[..., None]
-        return found
-
-    return arm(shares) - arm(SHARES)
-
-
-DESIGNS = {"paired": paired, "split, 1 %": split, "sessions": sessions}
 
 
 def highest(name: str, shares: Array, test: object) -> Array:
     generator = np.random.default_rng([35, list(DESIGNS).index(name)])
-    found = [test(DESIGNS[name](generator, shares)).max(axis=1) for _ in range(ROWS // CHUNK)]  # type: ignore[operator]
+    found = [test(DESIGNS[name](generator, shares, CHUNK)).max(axis=1) for _ in range(ROWS // CHUNK)]  # type: ignore[operator]
     return np.concatenate(found)
 
 
