@@ -36,9 +36,7 @@ class Wanted:
         return EvidenceKey(self.rollout.metadata.uid or "", self.stage, self.attempt)
 
 
-def wanted(
-    client: Client, namespace: str, name: str, *, stage: Stage | None, attempt: int | None
-) -> Wanted:
+def wanted(client: Client, namespace: str, name: str, *, stage: Stage | None, attempt: int | None) -> Wanted:
     """The stage that was asked for, else the one entered last. Raises NotFound and Refused."""
     found = targets.find(client, namespace, name).rollout
     if found is None:

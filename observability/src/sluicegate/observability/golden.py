@@ -131,8 +131,8 @@ class Golden:
                 self._family(catalog.SLA).child(*ran[:3], name).set(bound)
         promised = bounds.get("maxLatencyMs")
         if promised and milliseconds is not None:
-            ratio = of_promise(milliseconds, promised)
-            self._family(catalog.RUN_LATENCY_SLA).observe(ratio, *ran, run=run_id)
+            # Above 1 exactly when it is slower: x > y floats differ by more than half a unit in the last place of 1.
+            self._family(catalog.RUN_LATENCY_SLA).observe(milliseconds / promised, *ran, run=run_id)
 
     def _steps(self, known: _Run, entry: Entry, run_id: str) -> None:
         for step in called(entry):
@@ -170,12 +170,6 @@ def called(entry: Entry) -> Iterator[Entry]:
         is_forced = isinstance(fallback, Mapping) and fallback.get("forced") is True
         if not is_forced and (step.get("stubbed") is not True or step.get("attempts")):
             yield step
-
-
-def of_promise(milliseconds: float, promised: float) -> float:
-    """Their ratio, above 1 exactly when it is slower than promised."""
-    ratio = milliseconds / promised
-    return math.nextafter(1.0, 2.0) if ratio <= 1.0 and milliseconds > promised else ratio
 
 
 def moment(value: object) -> float:
