@@ -135,6 +135,12 @@ WORKFLOWS: dict[str, Case] = {
     "a source with two providers": (sourced(_SOURCE | {"web": _WEB}), f"{_GATE}.source", INVALID, "exactly one provider"),
     "a query and nothing to compare": (sourced({"web": {"url": "http://a"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
     "a counter without its total": (sourced({"web": {"url": "http://a", "bad": "b"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
+    "a Prometheus query and nothing to compare": (
+        sourced({"prometheus": {"url": "http://a"}}), f"{_GATE}.source.prometheus", INVALID, "two counters, bad and total, or a value",
+    ),
+    "samples of Prometheus counters": (
+        sourced({"prometheus": _SOURCE["prometheus"] | {"samples": "s"}}), f"{_GATE}.source.prometheus.samples", FORBIDDEN, "with value only",
+    ),
     "counters and a value": (sourced({"web": _WEB | {"bad": "b", "total": "t"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
     "samples of counters": (
         sourced({"web": {"url": "http://a", "bad": "b", "total": "t", "samples": "s"}}), f"{_GATE}.source.web.samples", FORBIDDEN, "with value only",

@@ -15,6 +15,8 @@ LOOSER: dict[str, str] = {
     "!has(self.gates) || self.gates.all(g, g.signal == 'External' || self.gates.exists_one(h, h.signal == g.signal))": "as in "
     "0.1.0, and nothing of one more signal",
     "has(self.source) == (self.signal == 'External')": "0.1.0 had neither, and required a signal",
+    "!has(self.versionShare) || self.versionShare.numerator == 0 || self.name in ['Canary', 'Shadow']": "0.1.0 had no such share",
+    "!has(self.deltaPhi) || (double(self.deltaPhi) > 0.0 && double(self.deltaPhi) < 1.0)": "0.1.0 had no such bound",
 }
 """New rules that no stored object breaks, and why."""
 

@@ -211,6 +211,10 @@ def _key(sample: Sample, per: str) -> tuple[str, ...]:
     return tuple(labels[name] for name in names)
 
 
+ALIKE = {"workflow_sla_exceedance_rate", "component_fallback_rate_max"}
+"""May be the same in every arm: a busy machine is slow in every run, and which half has a second copy is drawn."""
+
+
 @pytest.mark.parametrize("signal", SIGNALS, ids=lambda signal: signal.name)
 def test_the_promql_of_a_golden_signal_gives_what_the_store_computes(
     signal: Any, documents: list[Document], job: Job, prometheus: Prometheus
@@ -219,7 +223,7 @@ def test_the_promql_of_a_golden_signal_gives_what_the_store_computes(
     error = MOST_RELATIVE_ERROR if "p95" in signal.name else 1e-12
     found = {_key(one, signal.per): one.value for one in prometheus.query(signal.promql, at=job.fresh())}
     assert found == pytest.approx(expected, rel=error, abs=0 if "p95" in signal.name else 1e-12)
-    if signal.name != "workflow_sla_exceedance_rate":  # a busy machine may be slow in every run
+    if signal.name not in ALIKE:
         assert len(set(expected.values())) > 1, "the traffic tells the arms or components apart"
 
 

@@ -394,7 +394,12 @@ def test_an_ablated_copy_is_kept_apart_from_the_arms(store: LineageStore) -> Non
     assert found.ablation == Ablation(coalition=coalition, reward=0.5)
     assert (found.stable, found.candidate, found.control) == (facts(), None, None)
     [document] = store.run("run-000001")
-    assert document["coalition"] == {"players": ["planner", "writer"], "mask": 2, "probability": 0.25}
+    assert document["coalition"] == {
+        "players": ["planner", "writer"],
+        "mask": 2,
+        "probability": 0.25,
+        "game": "Fallback",
+    }
 
 
 def test_an_observation_keeps_every_fact(store: LineageStore) -> None:

@@ -52,6 +52,12 @@ def is_ready(item: Any) -> bool:
     return conditions.get("Ready") == "True"
 
 
+def is_watched(item: Any) -> bool:
+    """Units were folded; none of this agent has a reward."""
+    found = {one["type"]: one["message"] for one in item["status"]["conditions"]}
+    return "had no reward" in found.get("RewardDecaying", "")
+
+
 def versions(up: Up) -> list[str]:
     plurals = ("agentworkflows", "workflowrevisions", "workflowrollouts", "decisions")
     return [item["metadata"]["resourceVersion"] for plural in plurals for item in up.objects(plural)]
@@ -76,6 +82,7 @@ def test_a_good_candidate_reaches_the_users_and_then_nothing_is_written(up: Up, 
     assert users.failed == 0
     until("stable again", lambda: up.objects("agentworkflows")[0]["status"]["phase"] == "Healthy")
     until("stable is told", lambda: up.objects("agentworkflows")[0]["status"]["stage"] == "Stable")
+    until("the watch has seen what it served", lambda: is_watched(up.objects("agentworkflows")[0]))
     before = versions(up)
     for _ in range(3):  # looks without news: every apply of the same makes one
         (same,) = up.apply(staged("2.0.0", url))
