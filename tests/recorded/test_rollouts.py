@@ -29,10 +29,10 @@ from tests.recorded.pairings import PAIRINGS, SEEDS, backtest
 pytestmark = [pytest.mark.e2e, pytest.mark.recorded, pytest.mark.usefixtures("alone")]
 
 NAMESPACE = "default"
-RATE = 3.0  # runs per second and workflow; forty of them share the machine with other tests
+RATE = 2.0  # runs per second and workflow; forty of them share the machine with other tests
 RUNS = 450  # per workflow, and as many as a backtest sees
 MOST_RUNS = 2 * RUNS  # where stages follow each other late, on a busy machine
-SECONDS = 400.0
+SECONDS = 600.0
 
 
 Key = tuple[str, int]
