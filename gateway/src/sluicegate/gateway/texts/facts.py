@@ -59,7 +59,7 @@ _DIFFER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@lru_cache(maxsize=32)  # the user's answer is compared with two copies
+@lru_cache(maxsize=512)  # the user's answer is compared with two copies, and answers repeat; some MB at the most
 def facts_of(text: str) -> TextFacts:
     """The facts inside a text, as `normal` writes it. Numbers in words count like digits."""
     han, words = has_han(text), frozenset(_LATIN.findall(text.lower()))
