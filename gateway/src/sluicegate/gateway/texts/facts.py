@@ -59,7 +59,8 @@ _DIFFER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@lru_cache(maxsize=512)  # the user's answer is compared with two copies, and answers repeat; some MB at the most
+# The user's answer is compared with two copies, and answers repeat; some MB at the most.
+@lru_cache(maxsize=512)
 def facts_of(text: str) -> TextFacts:
     """The facts inside a text, as `normal` writes it. Numbers in words count like digits."""
     han, words = has_han(text), frozenset(_LATIN.findall(text.lower()))
