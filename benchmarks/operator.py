@@ -209,6 +209,7 @@ def _aborts(product: Product, url: str) -> Json:
     places = [Place(product, NAMESPACE, name) for name in names]
     for place in places:
         until("the candidate answers", partial(_of_candidate, place), 300)
+    product.plane.tls("bob")  # made once, not by both threads
     with ThreadPoolExecutor(2) as pool:
         waits = sorted(pool.map(_abort, places))
     return {
