@@ -147,6 +147,21 @@ def test_what_is_no_recording_is_told_with_its_line(
     assert told in said.err
 
 
+def test_a_damaged_gzip_is_told(cli: Cli, tmp_path: Path, strategy: str) -> None:
+    packed = bytearray(gzip.compress(Path(recorded(tmp_path / "u.jsonl", 200, 0.05)).read_bytes()))
+    packed[60:70] = bytes(10)
+    (tmp_path / "u.jsonl.gz").write_bytes(packed)
+    said = play(cli, str(tmp_path / "u.jsonl.gz"), strategy)
+    assert said.code == 2
+    assert "cannot be read" in said.err
+
+
+def test_an_unknown_format_is_told_with_every_known_one(cli: Cli, tmp_path: Path) -> None:
+    said = cli("backtest", str(tmp_path / "none"), "--format", "swe-bench")
+    assert said.code == 2
+    assert "allowed: tau-bench, units" in said.err
+
+
 def test_every_wrong_name_is_told(cli: Cli, tmp_path: Path, strategy: str) -> None:
     said = play(cli, str(tmp_path / "none"), strategy, "--margin", "sucess=0.1", "--without", "x")
     assert said.code == 2

@@ -39,6 +39,17 @@ class Selected:
     floor: str
 
 
+def source(path: Path, format: str, chosen: Selected, *, runs: int, is_repeated: bool) -> Source:
+    """A file of either kind. Raises Refused for what cannot be read."""
+    from sluicegate.console.recordings.formats import FORMATS, unknown
+
+    if format == UNITS:
+        return of_units(path, is_repeated=is_repeated)
+    if format not in FORMATS:
+        raise unknown(format, (*FORMATS, UNITS))
+    return of_runs(path, format, chosen, runs=runs)
+
+
 def of_runs(path: Path, format: str, chosen: Selected, *, runs: int) -> Source:
     """Tasks drawn with replacement, so that any number of runs can be had. Raises Refused for what cannot be read."""
     from sluicegate.console.recordings import load

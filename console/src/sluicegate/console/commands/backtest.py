@@ -81,37 +81,17 @@ def backtest(  # noqa: PLR0913 - one parameter per option
     up before a decision.
     """
     from sluicegate.console import backtesting
-    from sluicegate.console.progress import counted
 
     variants = _variants(_spec(workflow, candidate), margin, without)
     is_many = repeat > 1 or len(variants) > 1
-    source = (
-        backtesting.of_units(file, is_repeated=is_many)
-        if format == backtesting.UNITS
-        else backtesting.of_runs(
-            file,
-            format,
-            backtesting.Selected(stable=stable, candidate=candidate, floor=floor),
-            runs=runs,
-        )
-    )
+    first = next(iter(variants.values()))
+    series = _series(first, plot, is_many=is_many, is_structured=shown in {Format.JSON, Format.YAML})
+    chosen = backtesting.Selected(stable=stable, candidate=candidate, floor=floor)
+    source = backtesting.source(file, format, chosen, runs=runs, is_repeated=is_many)
     play = backtesting.Play(source=source, is_null=relabel)
-    series = _series(
-        next(iter(variants.values())),
-        plot,
-        is_many=is_many,
-        is_structured=shown in {Format.JSON, Format.YAML},
-    )
-    with counted(_total(play, len(variants) * repeat), "backtest") as progress:
-        found: Reports = {
-            name: {
-                number: play.report(spec, number, progress, series.watch if series else None)
-                for number in range(seed, seed + repeat)
-            }
-            for name, spec in variants.items()
-        }
+    found = _played(play, variants, range(seed, seed + repeat), series)
     if not output.structured(_json(found, is_many=is_many), shown):
-        _say(found, next(iter(variants.values())), play, seed, is_many=is_many)
+        _say(found, first, play, seed, is_many=is_many)
     if series is not None and plot is not None:
         series.draw(source.title, plot)
     return worst(_code(report) for reports in found.values() for report in reports.values())
@@ -160,8 +140,16 @@ def _series(spec: "WorkflowSpec", plot: str | None, *, is_many: bool, is_structu
     return Series(plan_stages(spec))
 
 
-def _total(play: "Play", rollouts: int) -> int | None:
-    return None if play.source.total is None else play.source.total * rollouts
+def _played(play: "Play", variants: Variants, seeds: Sequence[int], series: "Series | None") -> Reports:
+    """Every strategy with every seed."""
+    from sluicegate.console.progress import counted
+
+    each, watch = play.source.total, series.watch if series else None
+    with counted(None if each is None else each * len(variants) * len(seeds), "backtest") as progress:
+        return {
+            name: {number: play.report(spec, number, progress, watch) for number in seeds}
+            for name, spec in variants.items()
+        }
 
 
 def _code(report: "BacktestReport") -> int:

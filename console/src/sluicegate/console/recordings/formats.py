@@ -3,7 +3,7 @@
 import gzip
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,14 @@ def load(path: str | Path, format: str = "tau-bench") -> Recording:
     """Read a recording, plain or gzipped JSON. Raises Refused with every problem found (at most 20)."""
     reader = FORMATS.get(format)
     if reader is None:
-        raise Refused(
-            (
-                Problem(
-                    path="--format",
-                    message="unknown format",
-                    value=format,
-                    allowed=", ".join(sorted(FORMATS)),
-                ),
-            )
-        )
+        raise unknown(format, FORMATS)
     return reader(_json(Path(path)), str(path))
+
+
+def unknown(format: str, known: Iterable[str]) -> Refused:
+    """What to say of a format that there is not."""
+    allowed = ", ".join(sorted(known))
+    return Refused((Problem(path="--format", message="unknown format", value=format, allowed=allowed),))
 
 
 def _json(path: Path) -> Any:

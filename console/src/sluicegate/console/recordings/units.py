@@ -6,6 +6,7 @@ An arm: success, latencies_ms, fallbacks, violations, violated, reward, disagree
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -55,7 +56,7 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
             if len(line) > MAX_LINE:
                 raise _refused(path, number, f"is longer than {MAX_LINE} bytes")
             yield line
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _refused(path, number + 1, f"cannot be read ({error})") from error
 
 
