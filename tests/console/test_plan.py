@@ -68,6 +68,7 @@ def test_a_strategy_that_would_be_refused_is_refused_here_too(cli: Cli, file: st
         (["--margin", "sucess=0.1"], "no stage has this gate"),
         (["--share", "Canary=2"], "STAGE=SHARE"),
         (["--share", "Canary=0"], "STAGE=SHARE"),
+        (["--share", "Canary=1/0"], "STAGE=SHARE"),
         (["--share", "Canry=1/2"], "no such stage"),
         (["--share", "Full=1/2"], "Controlled"),
     ],

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from sluicegate.console.charts import chart
 from sluicegate.console.plotting import MOST_POINTS, Panel, Point
 from sluicegate.contracts.stages import Stage, Verdict
 from tests.console import objects
@@ -61,6 +62,7 @@ def test_a_png_is_one(cli: Cli, worse: list[str], tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["--plot", "p.pdf"], ".svg or .png"),
+        (["--plot", "no-such-folder/p.svg"], "its folder does not exist"),
         (["--plot", "-", "--repeat", "2"], "one rollout is drawn"),
         (["--plot", "-", "-o", "json"], "standard output is taken"),
     ],
@@ -92,6 +94,17 @@ def test_long_series_are_thinned_and_keep_the_decision() -> None:
     assert 1301 in {point.units for point in panel.points}
     gaps = {b.units - a.units for a, b in zip(panel.points[5:-1], panel.points[6:], strict=True)}
     assert max(gaps) <= 512
+
+
+def test_a_gate_that_goes_on_long_after_its_decision_keeps_its_thresholds_apart() -> None:
+    panel = Panel(stage=Stage.SHADOW, gate="g", signal="s", harm_at=3.2, safe_at=1.3)
+    for looked in range(1, 401):
+        panel.add(Point(looked, -1.0, looked / 2), Verdict.PASS if looked > 2 else Verdict.WAIT)
+    lines = chart(panel).splitlines()
+    (abort,) = [index for index, line in enumerate(lines) if "abort at 1,585" in line]
+    (passed,) = [index for index, line in enumerate(lines) if "pass at 20" in line]
+    (zero,) = [index for index, line in enumerate(lines) if line.startswith("    0 ")]
+    assert abort < passed < zero
 
 
 def units(count: int) -> list[dict[str, object]]:

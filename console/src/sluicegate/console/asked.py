@@ -122,7 +122,10 @@ def fraction(text: str) -> "Fraction":
 
     from sluicegate.contracts.resources.base import Fraction
 
-    exact = Exact(text[:-1]) / 100 if text.endswith("%") else Exact(text)
+    try:
+        exact = Exact(text[:-1]) / 100 if text.endswith("%") else Exact(text)
+    except ZeroDivisionError as error:
+        raise ValueError(text) from error
     if exact <= 0:
         raise ValueError(text)
     try:

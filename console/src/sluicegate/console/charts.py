@@ -26,7 +26,7 @@ def charts(title: str, panels: Sequence[Panel]) -> str:
 
 def chart(panel: Panel) -> str:
     """One gate."""
-    top = max(panel.harm_at, panel.safe_at, *(value for point in panel.points for value in _finite(point)))
+    top = panel.top
     most = max(point.units for point in panel.points)
     cells = [[" "] * WIDTH for _ in range(HEIGHT)]
 
@@ -70,7 +70,3 @@ def headline(panel: Panel) -> str:
         else f"{panel.decided[1]} at {panel.decided[0]:,} units (n = {most:,})"
     )
     return f"{panel.stage} · {panel.gate} ({panel.signal}): {stands}"
-
-
-def _finite(point: Sequence[float]) -> list[float]:
-    return [value for value in point[1:] if math.isfinite(value)]

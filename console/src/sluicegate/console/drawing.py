@@ -1,6 +1,5 @@
 """The plot as SVG or PNG: the only module that needs matplotlib (extra `plots`)."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,12 +63,6 @@ def draw(title: str, panels: Sequence[Panel], path: Path) -> None:
 
 def _panel(axes: "Axes", panel: Panel) -> None:
     units = [point.units for point in panel.points]
-    highest = max(
-        panel.harm_at,
-        panel.safe_at,
-        *(value for p in panel.points for value in (p.harm, p.safe) if math.isfinite(value)),
-    )
-    top = min(highest, 2.0 * max(panel.harm_at, panel.safe_at))
     axes.plot(units, [p.harm for p in panel.points], color=_HARM, linestyle="-", linewidth=1.4)
     axes.plot(units, [p.safe for p in panel.points], color=_SAFE, linestyle="--", linewidth=1.4)
     for level, word, colour in ((panel.harm_at, "abort", _HARM), (panel.safe_at, "pass", _SAFE)):
@@ -83,22 +76,22 @@ def _panel(axes: "Axes", panel: Panel) -> None:
             color=colour,
         )
     axes.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-    axes.set_ylim(FLOOR, top * 1.2)
+    axes.set_ylim(FLOOR, panel.top * 1.2)
     axes.set_xlim(0, units[-1] * 1.02)
     axes.set_ylabel("log10 e-value")
     axes.set_xlabel(f"compared units (n = {units[-1]:,})")
     axes.set_title(f"{panel.stage} · {panel.gate}\n{_stands(panel)}", fontsize=9, loc="left")
-    _mark(axes, panel, top)
+    _mark(axes, panel)
 
 
-def _mark(axes: "Axes", panel: Panel, top: float) -> None:
+def _mark(axes: "Axes", panel: Panel) -> None:
     if panel.decided is None:
         return
     units, verdict = panel.decided
     point = next(one for one in panel.points if one.units >= units)
     value = point.harm if verdict is Verdict.FAIL else point.safe
     axes.axvline(units, color="0.4", linewidth=0.8)
-    axes.plot([units], [min(value, top)], marker=_MARKS[verdict], color="black", markersize=7, zorder=5)
+    axes.plot([units], [min(value, panel.top)], marker=_MARKS[verdict], color="black", markersize=7, zorder=5)
 
 
 def _stands(panel: Panel) -> str:

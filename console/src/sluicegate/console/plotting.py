@@ -45,6 +45,13 @@ class Panel:
     _every: int = 1
     _looks: int = 0
 
+    @property
+    def top(self) -> float:
+        """The highest that is worth drawing: above twice the thresholds everything is decided, and they would shrink."""
+        highest = max(self.harm_at, self.safe_at)
+        seen = (value for point in self.points for value in point[1:] if math.isfinite(value))
+        return min(max(highest, *seen), 2.0 * highest)
+
     def add(self, point: Point, verdict: Verdict) -> None:
         """One look; at most MOST_POINTS are kept, evenly, and that of the decision."""
         is_first = self.decided is None and verdict in _DECISIVE
@@ -122,6 +129,8 @@ def check(place: str, *, is_many: bool = False, is_structured: bool = False) -> 
         raise _refused("one rollout is drawn, not several: leave out --repeat and the further margins", place)
     if place != "-" and Path(place).suffix not in SUFFIXES:
         raise _refused("is no place for a plot", place)
+    if place != "-" and not Path(place).parent.is_dir():
+        raise _refused("its folder does not exist", place)
     if place != "-":
         from sluicegate.console.drawing import available
 

@@ -108,8 +108,9 @@ def series(look: Wanted, units: list[Object]) -> Series:
             seen = _observation(look.key, unit)
             fold.add(seen)
             if number % every == 0 or number == len(units):
-                view = judging.View(spec=spec, stage=planned, evidence=fold.evidence(), now=seen.at)
-                found.watch(fold.evidence(), gates.judge_all(view))
+                evidence = fold.evidence()
+                view = judging.View(spec=spec, stage=planned, evidence=evidence, now=seen.at)
+                found.watch(evidence, gates.judge_all(view))
     return found
 
 
