@@ -8,7 +8,7 @@ from sluicegate.console import exits, output, program
 from sluicegate.console.client import Object
 from sluicegate.console.commands.decisions import Name
 from sluicegate.console.output import Format
-from sluicegate.console.session import Output, Session, connected
+from sluicegate.console.session import Output, Session, connected, reading_runs
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import NotFound
 from sluicegate.contracts.stages import Stage
@@ -143,7 +143,7 @@ def plan(session: Session, name: Name, format: Output = Format.TABLE) -> None:
 
 
 @app.command()
-@connected
+@reading_runs
 def contributions(
     session: Session,
     name: Name,
@@ -188,7 +188,7 @@ OfAttempt = Annotated[
 
 
 @app.command()
-@connected
+@reading_runs
 def units(session: Session, name: Name, stage: OfStage = None, attempt: OfAttempt = None) -> None:
     """Print the closed units of a stage, a JSON object per line: the evidence itself, for `backtest --format units`."""
     from sluicegate.console import refolding
@@ -199,7 +199,7 @@ def units(session: Session, name: Name, stage: OfStage = None, attempt: OfAttemp
 
 
 @app.command()
-@connected
+@reading_runs
 def plot(
     session: Session,
     name: Name,
