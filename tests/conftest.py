@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sluicegate.contracts.resources.base import Condition
-from sluicegate.rollout import conditions, events, gates
+from sluicegate.rollout import conditions, events, gates, judging
 
 pytest_plugins = ["tests.controlplane.fixtures", "tests.prometheus.fixtures"]
 
@@ -34,7 +34,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def _words_are_documented() -> Iterator[None]:
     """Whatever a test makes the control loop say (conditions, findings, events) is in the reference."""
-    settled, finding, emit = conditions._settled, gates._finding, events.emit
+    settled, finding, emit = conditions._settled, judging.finding, events.emit
 
     def settled_(*args: Any) -> Condition:
         said = settled(*args)
@@ -51,6 +51,6 @@ def _words_are_documented() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditions, "_settled", settled_)
-        patch.setattr(gates, "_finding", finding_)
+        patch.setattr(judging, "finding", finding_)
         patch.setattr(events, "emit", emit_)
         yield

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sluicegate.contracts.evidence import SignalEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.measured import Counted, Measured
 from sluicegate.contracts.resources.rollout import PlannedGate
@@ -17,8 +18,8 @@ from sluicegate.contracts.resources.source import Limit, Source
 from sluicegate.contracts.stages import Verdict
 from sluicegate.contracts.verification.sources import counts
 from sluicegate.observability.counts import log_e
-from sluicegate.rollout import phrases
-from sluicegate.rollout.judging import Ruling, View, at_deadline
+from sluicegate.rollout import judging, phrases
+from sluicegate.rollout.judging import Ruling, View, at_deadline, units_to_go
 from sluicegate.rollout.measurements import Outcome
 from sluicegate.rollout.measuring import broken
 
@@ -160,8 +161,7 @@ def _needs_more(case: Case) -> Ruling:
         return Ruling(Verdict.WAIT, "NeedsMore", said)
     logs, needed = [float(log) for log in measured.safe], -math.log(float(case.gate.promote_alpha))
     have, e = _have(case), log_e(logs)
-    growth = max(logs, default=0.0) / have if have else 0.0
-    more = math.ceil((needed - e) / growth) if growth > 0.0 else None
+    more = units_to_go(needed - e, max(logs, default=0.0) / have if have else None)
     tail = (
         "no end in sight at the present rates"
         if more is None
@@ -232,16 +232,10 @@ def _number(value: str | None) -> float | None:
 
 def _finding(case: Case, ruling: Ruling) -> Finding:
     measured = case.measured
-    return Finding(
-        gate=case.gate.name,
+    item = SignalEvidence(
         signal=case.gate.signal,
-        verdict=ruling.verdict,
-        reason=ruling.reason,
-        message=ruling.message,
+        units=_have(case),
         candidate=_number(measured.candidate) if case.is_value else _rate(measured.candidate_counts),
         stable=_number(measured.stable) if case.is_value else _rate(measured.stable_counts),
-        have=_have(case),
-        need=ruling.need,
-        on_fail=case.gate.on_fail,
-        required=case.gate.required,
     )
+    return judging.finding(case.gate, item, ruling)

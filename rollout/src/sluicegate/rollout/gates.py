@@ -19,13 +19,14 @@ from sluicegate.rollout import (
     explaining,
     external,
     improvement,
+    judging,
     likeness,
     outputs,
     phrases,
     shares,
     verdicts,
 )
-from sluicegate.rollout.judging import Ruling, View, at_deadline, stale
+from sluicegate.rollout.judging import Ruling, View, at_deadline, stale, units_to_go
 from sluicegate.rollout.planning import BOUNDARY, asks_for_units
 
 UNSEEN_RUNS: Final = 3
@@ -49,9 +50,6 @@ REASONS: Final = {
     **improvement.REASONS,
 }
 """What each reason of a finding means; docs/reference/gates.md is made of it."""
-
-MOST_UNITS: Final = 1e9
-"""An estimate above this is no estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +104,18 @@ def compared(view: View, gate: PlannedGate) -> Finding:
     items = () if view.evidence is None else _items(view, gate, view.evidence)
     if view.evidence is None or not items:
         ruling = Ruling(Verdict.WAIT, "NoData", f"no unit of the candidate was observed for {gate.signal}")
-        return _finding(gate, SignalEvidence(signal=gate.signal), at_deadline(view, ruling))
+        return judging.finding(gate, SignalEvidence(signal=gate.signal), at_deadline(view, ruling))
     cases = [Case(view, gate, view.evidence, item, len(items)) for item in items]
     rulings = [(case, at_deadline(view, _rule(case))) for case in cases]
     case, ruling = min(rulings, key=lambda pair: _rank(*pair))
-    finding = _finding(gate, case.item, ruling)
+    said = judging.finding(gate, case.item, ruling)
     if ruling.verdict is Verdict.FAIL and gate.signal in explaining.EXPLAINED:
-        return replace(finding, message=f"{finding.message}{explaining.culprit(view.evidence)}")
+        return replace(said, message=f"{said.message}{explaining.culprit(view.evidence)}")
     if ruling.reason == "UnseenViolation":
-        return replace(finding, runs=_unseen_runs(case))
+        return replace(said, runs=_unseen_runs(case))
     if gate.signal is Signal.DRIFT:
-        return replace(
-            finding, message=f"{finding.message}{drifts.beside(case.item)}{drifts.new_values(items)}"
-        )
-    return finding
+        return replace(said, message=f"{said.message}{drifts.beside(case.item)}{drifts.new_values(items)}")
+    return said
 
 
 def _items(view: View, gate: PlannedGate, evidence: StageEvidence) -> tuple[SignalEvidence, ...]:
@@ -270,7 +266,7 @@ def _safe(case: Case) -> Ruling | None:
 def _needs_more(case: Case) -> Ruling:
     item, threshold = case.item, case.safe_threshold
     e, needed = phrases.evalue(item.safe_log_e), phrases.evalue(threshold)
-    more = units_to_go(item, threshold)
+    more = units_to_go(threshold - item.safe_log_e, item.growth)
     if more is None:
         tail = "no end in sight at the present rates"
     else:
@@ -281,15 +277,6 @@ def _needs_more(case: Case) -> Ruling:
         f"{_seen(case)}: not decided (e = {e} < {needed} = 1/α), {tail}",
         need=None if more is None else item.units + more,
     )
-
-
-def units_to_go(item: SignalEvidence, threshold: float) -> int | None:
-    """Units until safety is shown at the present estimate; None when it is not getting there."""
-    growth = item.growth
-    if growth is None or not math.isfinite(growth) or growth <= 0.0:
-        return None
-    more = (threshold - item.safe_log_e) / growth
-    return max(1, math.ceil(more)) if more <= MOST_UNITS else None
 
 
 def _time(evidence: StageEvidence, more: int) -> str:
@@ -317,24 +304,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     _stale,
     _safe,
 )
-
-
-def _finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding:
-    return Finding(
-        gate=gate.name,
-        signal=gate.signal,
-        verdict=ruling.verdict,
-        reason=ruling.reason,
-        message=ruling.message,
-        candidate=item.candidate,
-        stable=item.stable,
-        have=item.units,
-        need=ruling.need,
-        component=item.component,
-        on_fail=gate.on_fail,
-        required=gate.required,
-        runs=item.witnesses[-5:] if ruling.verdict is not Verdict.PASS else (),
-    )
 
 
 JUDGES: Final[dict[Signal, Callable[[View, PlannedGate], Finding]]] = {

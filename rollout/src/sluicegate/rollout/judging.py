@@ -1,13 +1,14 @@
-"""What every way of judging a gate shares: the view of the stage, a ruling, staleness, the deadline."""
+"""What every way of judging a gate shares: the view of the stage, a ruling, its finding, staleness, the deadline."""
 
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from sluicegate.contracts.evidence import StageEvidence
+from sluicegate.contracts.evidence import SignalEvidence, StageEvidence
+from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.measured import Measured
-from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
+from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RolloutSpec
 from sluicegate.contracts.stages import Verdict
 from sluicegate.rollout import phrases
 
@@ -17,6 +18,9 @@ STALE_GAPS: Final = 10.0
 
 CLOCK_SECONDS: Final = 60.0
 """By so much the clocks of gateways and of the judge may differ. A unit dated further ahead hides how old the evidence is."""
+
+MOST_UNITS: Final = 1e9
+"""An estimate above this is no estimate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,33 @@ class Ruling:
     reason: str
     message: str
     need: int | None = None
+
+
+def finding(gate: PlannedGate, item: SignalEvidence, ruling: Ruling) -> Finding:
+    """The ruling on a gate, with the numbers that it rests on."""
+    return Finding(
+        gate=gate.name,
+        signal=gate.signal,
+        verdict=ruling.verdict,
+        reason=ruling.reason,
+        message=ruling.message,
+        candidate=item.candidate,
+        stable=item.stable,
+        have=item.units,
+        need=ruling.need,
+        component=item.component,
+        on_fail=gate.on_fail,
+        required=gate.required,
+        runs=item.witnesses[-5:] if ruling.verdict is not Verdict.PASS else (),
+    )
+
+
+def units_to_go(lacking: float, growth: float | None) -> int | None:
+    """Units until a log e-value that grows by so much a unit has gained what it lacks; None when it is not getting there."""
+    if growth is None or not math.isfinite(growth) or growth <= 0.0:
+        return None
+    more = lacking / growth
+    return max(1, math.ceil(more)) if more <= MOST_UNITS else None
 
 
 def stale_after(spec: RolloutSpec, evidence: StageEvidence) -> float:

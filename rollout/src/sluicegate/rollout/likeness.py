@@ -7,7 +7,7 @@ misses who contributes, and whether everybody contributes less. Not alike (Fail)
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sluicegate.contracts.evidence import Estimate, Likeness, SignalEvidence, StageEvidence
@@ -15,7 +15,8 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Verdict
 from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
-from sluicegate.rollout.judging import Ruling, View, at_deadline, stale
+from sluicegate.rollout import judging
+from sluicegate.rollout.judging import MOST_UNITS, Ruling, View, at_deadline, stale
 
 LEAST_PAIRS: Final = 1000
 """Pairs, and consecutive pairs inside, before the versions can be called alike (EVIDENCE.md)."""
@@ -59,21 +60,8 @@ def judge(view: View, gate: PlannedGate) -> Finding:
     """The gate at a moment."""
     found = () if view.evidence is None else view.evidence.of(gate.signal)
     item = found[0] if found else SignalEvidence(signal=gate.signal)
-    ruling = at_deadline(view, _rule(view, gate, item))
-    return Finding(
-        gate=gate.name,
-        signal=gate.signal,
-        verdict=ruling.verdict,
-        reason=ruling.reason,
-        message=ruling.message,
-        candidate=item.candidate,
-        stable=item.stable,
-        have=item.units,
-        need=ruling.need,
-        component=None if item.likeness is None else _moved(item.likeness).component,
-        on_fail=gate.on_fail,
-        required=gate.required,
-    )
+    said = judging.finding(gate, item, at_deadline(view, _rule(view, gate, item)))
+    return said if item.likeness is None else replace(said, component=_moved(item.likeness).component)
 
 
 def _rule(view: View, gate: PlannedGate, item: SignalEvidence) -> Ruling:
@@ -187,7 +175,8 @@ def _pairs_needed(case: _Case) -> int | None:
     variance = case.item.units * (inside[1] / inside[0]) ** 2
     left = LEAST_PAIRS if variance > case.item.units else LEAST_PAIRS - case.known.steady
     components = max(case.item.units * (width / room) ** 2 for room, width in shifts)
-    return math.ceil(max(LEAST_PAIRS, max(variance, case.item.units) + left, components))
+    need = max(LEAST_PAIRS, max(variance, case.item.units) + left, components)
+    return math.ceil(need) if need <= MOST_UNITS else None
 
 
 def _moved(known: Likeness) -> Estimate:
