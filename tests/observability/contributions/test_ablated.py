@@ -118,3 +118,11 @@ def test_each_arm_has_its_own_and_stables_only_where_it_is_ablated() -> None:
 def test_a_state_of_before_has_none() -> None:
     assert of_state({}) == ()
     assert of_state({"ablated": Ablated().to_json()}) == ()
+    kept = {
+        "players": ["a", "b"],
+        "halfLife": None,
+        "units": 1,
+        "scale": 1.0,
+        "cells": [[0, 1.0, 1.0, 0.5, 0.25]],
+    }
+    assert of_state({"format": 2, "ablated": {"cells": kept, "missing": 0}}) == (), "five sums a coalition"

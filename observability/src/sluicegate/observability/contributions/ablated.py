@@ -94,7 +94,7 @@ def of_state(state: Mapping[str, Any]) -> tuple[AblatedUnits, ...]:
     """What a saved fold has of each arm, decoded; nothing of what was written in another format."""
     try:
         kept = [Ablated.from_json(state[name], arm).evidence() for arm, name in STATES.items()]
-    except KeyError:
+    except (KeyError, TypeError, ValueError):  # what `from_json` says of another format
         return ()
     return tuple(found for found in kept if found is not None)
 
