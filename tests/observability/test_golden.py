@@ -50,6 +50,8 @@ def corrections(scraped: Scraped) -> tuple[float | None, float | None]:
         ("blame adds nothing to a bad answer", [run(outcome="Failed"), outcome("Failed")], (0, 0)),
         ("a reward alone says nothing", [run(), outcome(None)], (0, 0)),
         ("the outcome was stored first", [outcome("Failed"), run()], (1, 0)),
+        ("both words were", [outcome("Succeeded"), outcome("Failed", 1), run()], (1, 0)),
+        ("both were, the latest first", [outcome("Succeeded", 1), outcome("Failed"), run()], (0, 0)),
         ("only the users' run has an outcome", [run(arm="candidate", serving=False), outcome("Failed")], (0, 0)),
         ("another run's", [run(), outcome("Failed", run_id="another")], (0, 0)),
     ],
@@ -200,3 +202,7 @@ def test_what_is_remembered_is_bounded(
     gateway.entry(run(run_id="r0"))  # its outcome had to make place
     gateway.entry(run(run_id="early-2"))
     assert corrections(scraped) == (3, 0)
+    for _ in range(3):
+        gateway.entry(outcome("Failed", run_id="never"))
+    assert len(gateway._golden._early) == 1
+    assert isinstance(gateway._golden._early["never"], dict), "one word, however often it is said"

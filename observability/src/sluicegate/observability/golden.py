@@ -59,7 +59,7 @@ class Golden:
         self._guarded = guarded
         self._recent: dict[tuple[Definition, tuple[str, ...]], Recent] = {}
         self._runs: OrderedDict[str, _Run] = OrderedDict()
-        self._early: OrderedDict[str, list[Entry]] = OrderedDict()
+        self._early: OrderedDict[str, Entry] = OrderedDict()  # the latest word of each run
 
     def run(self, ran: Ran, entry: Entry, run_id: str) -> None:
         """A run in an arm. One that was rejected says nothing of the arm."""
@@ -79,7 +79,8 @@ class Golden:
             self._runs[run_id] = known
             if len(self._runs) > MOST_RUNS:
                 self._runs.popitem(last=False)
-            for early in self._early.pop(run_id, ()):
+            early = self._early.pop(run_id, None)
+            if early is not None:
                 self.outcome(early)
 
     def after(self, entry: Entry) -> None:
@@ -96,12 +97,14 @@ class Golden:
             return
         run_id = str(entry.get("run_id"))
         known = self._runs.get(run_id)
+        at = moment(entry.get("at"))
         if known is None:
-            self._early.setdefault(run_id, []).append(entry)
+            before = self._early.get(run_id)
+            if before is None or at >= moment(before.get("at")):
+                self._early[run_id] = entry
             if len(self._early) > MOST_EARLY:
                 self._early.popitem(last=False)
             return
-        at = moment(entry.get("at"))
         stands = known.answered and said == RunOutcome.SUCCEEDED
         if at < known.said or stands == known.stands:
             known.said = max(known.said, at)
