@@ -178,6 +178,13 @@ def test_the_rest_of_that_table_passes_or_fails() -> None:
     assert judged(item(steady=0), late=True).reason == "InsufficientSamples"
 
 
+def test_an_estimate_beyond_all_measure_is_none() -> None:
+    """As a number it would have more than 64 bits, and the status could not be written."""
+    found = judged(item(shifts=moved(math.nextafter(0.05, 0.0))))
+    assert (found.reason, found.need) == ("NeedsMore", None)
+    assert found.message.endswith("no end in sight at the present numbers")
+
+
 def test_equal_versions_are_hardly_ever_called_different() -> None:
     """15 runs, looked at every 25 pairs, noise that the arms do not share; α of abort is 5 % over 15 gates, halved."""
     [question] = [one for one in _questions() if one.signal is SIGNAL]
