@@ -52,6 +52,7 @@ def test_a_counter_that_fell_loses_its_interval_and_nothing_else() -> None:
         (counts(5, 102, 0, 101), "AmbiguousData"),  # five bad ones of two
         (counts(1.5, 110, 0, 110), "AmbiguousData"),
         (counts(-1, 110, 0, 110), "AmbiguousData"),
+        (counts(0, 1e20, 0, 110), "AmbiguousData"),  # a status holds 64 bits
     ],
 )
 def test_counters_that_are_none_are_not_folded(reading: Any, outcome: str) -> None:
@@ -59,6 +60,12 @@ def test_counters_that_are_none_are_not_folded(reading: Any, outcome: str) -> No
     held = folded(planned, counts(0, 100, 0, 100))
     found = folded(planned, reading, held=held)
     assert (found.outcome, found.candidate_counts) == (outcome, held.candidate_counts)
+    assert "candidate: bad" in found.message
+
+
+def test_the_arm_whose_counters_do_not_agree_is_named() -> None:
+    found = folded(gate(COUNTS, margin="0.02"), counts(0, 100, 0, 100), counts(0, 110, 9, 101))
+    assert found.message == "stable: bad grew by 9 and total by 1 since the measurement before"
 
 
 def test_late_counters_are_folded_once_they_agree() -> None:
@@ -75,6 +82,18 @@ def test_a_value_is_judged_by_rows() -> None:
     ] == [1, 4, 0]
     assert folded(planned, values(600.0), values(600.0)).bad == 2
     assert folded(planned, values(500.0)).good == 1, "the limit itself is kept"
+
+
+def test_a_good_row_does_not_reach_over_measurements_that_were_lost() -> None:
+    planned = gate(VALUE)
+    held = folded(planned, values(400.0), values(400.0))
+    assert measuring.add(planned, held, measurement(3, values(400.0))).good == 3
+    assert measuring.add(planned, held, measurement(4, values(400.0))).good == 1
+
+
+def test_samples_beyond_all_measure_fit_in_a_status() -> None:
+    found = folded(gate(VALUE | {"minSamples": 30}), values(400.0, samples=1e30))
+    assert (found.samples, found.good) == (2**53, 1)
 
 
 @pytest.mark.parametrize("outcome", [one for one in Outcome if one is not Outcome.VALUE])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from typing import Final
 
 from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.resources.measured import Counted, Measured
@@ -10,6 +11,9 @@ from sluicegate.contracts.resources.source import Limit, Source
 from sluicegate.contracts.verification.sources import compares
 from sluicegate.observability.counts import Block, block_gains, folded
 from sluicegate.rollout.measurements import CANDIDATE, FAILURES, STABLE, Measurement, Outcome
+
+MOST: Final = 2.0**53
+"""Above it not every whole number is a float, so that counts would not be exact, nor fit in a status."""
 
 
 def after(
@@ -40,6 +44,8 @@ def add(gate: PlannedGate, held: Measured, one: Measurement) -> Measured:
         "errors": held.errors + 1 if outcome in FAILURES else 0,
     }
     source = gate.source or Source()
+    if one.number > held.number + 1:  # what was measured between is not known: a row does not reach over it
+        held = held.model_copy(update={"good": 0})
     if outcome is not Outcome.VALUE:
         changes["good"] = 0
     elif one.value(CANDIDATE, "value") is not None:
@@ -55,7 +61,7 @@ def _valued(source: Source, held: Measured, one: Measurement) -> dict[str, objec
     changes: dict[str, object] = {
         "candidate": text(value),
         "stable": text(stable),
-        "samples": None if samples is None else int(samples),
+        "samples": None if samples is None else int(max(0.0, min(samples, MOST))),
     }
     if source.min_samples is not None and (samples or 0.0) < source.min_samples:
         return changes | {"good": 0}
@@ -91,9 +97,10 @@ def _counted(gate: PlannedGate, source: Source, held: Measured, one: Measurement
     pairs = [grown] if stable_grown is None else [grown, stable_grown]
     if any(min(pair) < 0 for pair in pairs):
         return _reset(held, candidate, stable)
-    if any(bad > total for bad, total in pairs):
-        told = f"bad grew by {grown[0]} and total by {grown[1]} since the measurement before"
-        return {"outcome": Outcome.AMBIGUOUS.value, "message": told}
+    for arm, (bad, total) in zip((CANDIDATE, STABLE), pairs, strict=False):
+        if bad > total:
+            told = f"{arm}: bad grew by {bad} and total by {total} since the measurement before"
+            return {"outcome": Outcome.AMBIGUOUS.value, "message": told}
     if any(total == 0 for _, total in pairs):
         return {}
     return _more(gate, held, one, grown, stable_grown)
@@ -101,12 +108,14 @@ def _counted(gate: PlannedGate, source: Source, held: Measured, one: Measurement
 
 def _read(one: Measurement, arm: str) -> tuple[tuple[int, int], str]:
     bad, total = one.value(arm, "bad"), one.value(arm, "total")
-    if bad is None or total is None or min(bad, total) < 0 or not (bad.is_integer() and total.is_integer()):
-        return (
-            0,
-            0,
-        ), f"bad {bad} and total {total} are no counts: whole numbers of at least 0 that only grow"
+    if bad is None or total is None or not (_is_count(bad) and _is_count(total)):
+        told = f"bad {bad} and total {total} are no counts: whole numbers from 0 to 2^53 that only grow"
+        return (0, 0), told
     return (int(bad), int(total)), ""
+
+
+def _is_count(value: float) -> bool:
+    return 0.0 <= value <= MOST and value.is_integer()
 
 
 def _begun(candidate: tuple[int, int], stable: tuple[int, int] | None) -> dict[str, object]:
