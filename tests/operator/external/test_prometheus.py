@@ -82,6 +82,11 @@ ANSWERS: dict[str, tuple[int, dict[str, Any], Outcome]] = {
         Outcome.VALUE,
     ),
     "no warnings": (200, document("vector", [sample("2")], warnings=[], infos=None), Outcome.VALUE),
+    "remarks that are no list": (
+        200,
+        document("vector", [sample("2")], warnings=7, infos=True),
+        Outcome.PARTIAL,
+    ),
     "an error with status 200": (
         200,
         {"status": "error", "errorType": "execution", "error": "x"},

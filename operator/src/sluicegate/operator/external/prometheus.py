@@ -68,13 +68,18 @@ def reading_of(answer: Answered) -> Reading:
     if not isinstance(found, dict) or answer.status != 200 or found.get("status") != "success":
         return _failed(answer.status, found)
     told = [
-        *(found.get("warnings") or ()),
-        *(one for one in found.get("infos") or () if _NAMING not in str(one)),
+        *_listed(found.get("warnings")),
+        *(one for one in _listed(found.get("infos")) if _NAMING not in str(one)),
     ]
     if told:
         return Reading(Outcome.PARTIAL, message=_words(f"answers with a warning: {told[0]}"))
     data = found.get("data")
     return _result(data) if isinstance(data, dict) else _ambiguous("no data")
+
+
+def _listed(remarks: Any) -> list[Any]:
+    """Remarks as the API gives them; anything else that is there is one."""
+    return remarks if isinstance(remarks, list) else [remarks] if remarks else []
 
 
 def _failed(status: int, found: Any) -> Reading:
