@@ -64,9 +64,7 @@ class MeasuringPool:
         names = {ask.gate for ask in wanted}
         for slot in [slot for slot in self._gates if slot[0] == rollout and slot[1] not in names]:
             self._drop(slot)
-        found = [one for ask in wanted for one in self._wanted((rollout, ask.gate), ask)]
-        self._changed.set()
-        return tuple(found)
+        return tuple(one for ask in wanted for one in self._wanted((rollout, ask.gate), ask))
 
     def forget(self, rollout: Ref) -> None:
         """Measure nothing for it."""
@@ -90,6 +88,7 @@ class MeasuringPool:
         if held is None or (held.ask.key, held.ask.source) != (ask.key, ask.source):
             self._drop(slot)
             held = self._gates[slot] = _Gate(ask, due=self._clock.monotonic(), number=ask.after)
+            self._changed.set()
         held.ask, held.number = ask, max(held.number, ask.after)
         held.found = [one for one in held.found if one.number > ask.after]
         return held.found
