@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e import life
 from tests.operator.up import Up, component_server
 
 
@@ -15,11 +16,5 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    running = Up(tmp_path_factory.mktemp("state") / "s", workers=2)
-    try:
-        running.start()
-        yield running
-        assert running.stop() == 0
-    finally:
-        running.kill()
-    assert "Traceback" not in running.logs()
+    with life.running(Up(tmp_path_factory.mktemp("state") / "s", workers=2)) as up:
+        yield up

@@ -28,6 +28,18 @@ NEVER = 1_000_000
 LONG = dict.fromkeys(("Canary", "Shadow", "Controlled", "Full"), NEVER)
 
 
+@contextmanager
+def running(up: Up) -> Iterator[Up]:
+    """Started; at the end it stops when it is told to, and no log has a traceback."""
+    try:
+        up.start()
+        yield up
+        assert up.stop() == 0
+    finally:
+        up.kill()
+    assert "Traceback" not in up.logs()
+
+
 def serving(up: Up, workflow: str = "echo") -> None:
     """Wait until every worker serves the workflow, not only the one that answers first."""
 

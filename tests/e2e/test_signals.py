@@ -20,7 +20,7 @@ from sluicegate.observability.signals import MOST_RELATIVE_ERROR, SIGNALS
 from sluicegate.operator.api.context import BASE
 from sluicegate.operator.local.state_dir import read_up
 from tests.e2e import bot, life
-from tests.operator.up import Up, component_server, until
+from tests.operator.up import Up, until
 from tests.prometheus.server import Job, Prometheus, Sample
 
 pytestmark = pytest.mark.e2e
@@ -44,17 +44,6 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    running = Up(tmp_path_factory.mktemp("signals") / "s", workers=2)
-    try:
-        running.start()
-        yield running
-        assert running.stop() == 0
-    finally:
-        running.kill()
-
-
-@pytest.fixture(scope="module")
 def job(up: Up, prometheus: Prometheus) -> Iterator[Job]:
     facts = read_up(up.state)
     assert facts is not None
@@ -63,17 +52,16 @@ def job(up: Up, prometheus: Prometheus) -> Iterator[Job]:
 
 
 @pytest.fixture(scope="module")
-def documents(up: Up, job: Job) -> Iterator[list[Document]]:
+def documents(up: Up, url: str, job: Job) -> list[Document]:
     """Traffic to stable alone, then with a candidate in Canary, where every run is mirrored; and what the store holds of it."""
-    with component_server() as url:
-        up.apply(bot.workflow("1.0.0", url))
-        life.serving(up, bot.NAME)
-        _traffic(up, rounds=3)
-        up.apply(bot.workflow("2.0.0", url))
-        life.in_state(up, "Canary", "2.0.0", bot.NAME)
-        until("the plan is followed", lambda: life.is_programmed(life.rollout_of(up, "2.0.0", bot.NAME)))
-        _traffic(up, rounds=4)
-        yield _settled(up)
+    up.apply(bot.workflow("1.0.0", url))
+    life.serving(up, bot.NAME)
+    _traffic(up, rounds=3)
+    up.apply(bot.workflow("2.0.0", url))
+    life.in_state(up, "Canary", "2.0.0", bot.NAME)
+    until("the plan is followed", lambda: life.is_programmed(life.rollout_of(up, "2.0.0", bot.NAME)))
+    _traffic(up, rounds=4)
+    return _settled(up)
 
 
 def _traffic(up: Up, rounds: int) -> None:

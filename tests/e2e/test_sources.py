@@ -23,16 +23,10 @@ TOKEN = "SLUICEGATE_SOURCE_TEST"
 
 @pytest.fixture
 def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
-    """With a token in its environment."""
+    """Instead of the shared one: with a token in its environment."""
     monkeypatch.setenv(TOKEN, "s3cret-token")
-    running = Up(tmp_path / "s")
-    try:
-        running.start()
-        yield running
-        assert running.stop() == 0
-    finally:
-        running.kill()
-    assert "Traceback" not in running.logs()
+    with life.running(Up(tmp_path / "s")) as up:
+        yield up
 
 
 def candidate(url: str, source: dict[str, Any], **stage: Any) -> dict[str, Any]:
