@@ -65,6 +65,7 @@ def test_a_strategy_that_would_be_refused_is_refused_here_too(cli: Cli, file: st
         (["--margin", "success"], "GATE=RATE"),
         (["--margin", "success=2"], "GATE=RATE"),
         (["--margin", "success=0"], "GATE=RATE"),
+        (["--margin", "success=0.1", "--margin", "success=0.2"], "success is given twice"),
         (["--margin", "sucess=0.1"], "no stage has this gate"),
         (["--share", "Canary=2"], "STAGE=SHARE"),
         (["--share", "Canary=0"], "STAGE=SHARE"),

@@ -95,6 +95,8 @@ def _read(
     found: dict[str, T] = {}
     for word in words or ():
         name, _, text = word.partition("=")
+        if name in found:
+            problems.append(Problem(path=option, message=f"{name} is given twice", value=word))
         try:
             found[name] = value(text if name else "")
         except ValueError:
