@@ -1,5 +1,6 @@
 """Comparison of answers. The hard cases are those of research/statistics.md section 8.2, in our own words."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.contracts.comparing import KEYWORD, compile_hints
-from sluicegate.gateway.compare import MAX_DIFFERENCES, compare
+from sluicegate.gateway.compare import MAX_DIFFERENCES, MAX_TEXT, compare
 
 VERBOSE = (
     "Thank you so much for reaching out to our wonderful team today; after a careful look at everything I would "
@@ -117,6 +118,21 @@ def test_arguments_of_a_tool_call_may_be_json_in_a_text() -> None:
     assert compare({"arguments": one}, {"arguments": two}).agrees
     found = compare({"arguments": one}, {"arguments": '{"id": 8, "note": "x"}'})
     assert found.differences == ("output.arguments.id: 7 | 8",)
+
+
+def test_json_in_texts_in_texts_is_compared_as_text_at_some_depth() -> None:
+    """Each of these nests no deeper than an answer may; together they are deeper than Python calls itself."""
+    one, two = 1, 2
+    for _ in range(9):
+        one, two = (json.loads("[" * 60 + json.dumps(json.dumps(value)) + "]" * 60) for value in (one, two))
+    assert compare(one, one).agrees
+    assert not compare(one, two).agrees
+
+
+def test_characters_that_stand_for_many_cost_no_more_than_others() -> None:
+    """U+FDFA is written out in 18 characters."""
+    found = compare("\ufdfa" * 7_000 + " a b c d", "\ufdfa" * 7_000 + " a b c e")
+    assert [text.split(":")[0] for text in found.differences] == [f"output (after {MAX_TEXT} characters)"]
 
 
 @pytest.mark.parametrize(

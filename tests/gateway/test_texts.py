@@ -63,6 +63,14 @@ def test_number_words_are_digits(said: str, value: str) -> None:
     assert numbers.english(said, frozenset(said.replace("-", " ").split())) == value
 
 
+@pytest.mark.parametrize("said", ["一{}元", "3{}元", "百分之一{}", "{}"])
+def test_numerals_that_are_no_number_are_taken_as_words(said: str) -> None:
+    """A model that repeats itself says numbers of 8,000 digits and more, which Python does not write."""
+    text = said.format("亿" * 2_000)
+    assert facts_of(text).differing(facts_of(text)) == ()
+    assert not compare(f"订单4512的价格是{text}", f"订单4513的价格是{text}").agrees
+
+
 def test_long_numbers_keep_every_digit() -> None:
     many = "1234567890" * 6
     assert not compare(

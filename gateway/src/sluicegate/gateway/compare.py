@@ -29,6 +29,8 @@ MAX_TEXT: Final = 8_000
 MAX_LEAVES: Final = 5_000
 MAX_TEXTS: Final = 16_000
 """Bounds of the work for one pair: leaves, characters of one text and of all; answers beyond them are compared whole where they go on."""
+MAX_INSIDE: Final = 2
+"""JSON in a text is looked into, and JSON in a text of that; each level may nest as deep as an answer."""
 _SHOWN: Final = 60
 _RUNS_OF_LETTERS = re.compile(r"\w+")
 
@@ -42,6 +44,7 @@ class _Tally:
     found: int = 0  # differences, also those beyond MAX_DIFFERENCES
     facts: int = 0
     compared: int = 0  # characters of texts that were looked into
+    inside: int = 0  # how many texts the walk is inside of
     texts: list[tuple[int, float]] = field(default_factory=list)  # length and similarity
     open_texts: list[tuple[int, float]] = field(default_factory=list)  # for the floor to judge
 
@@ -161,9 +164,11 @@ def _strings(path: str, served: str, other: str, hint: Hint, tally: _Tally) -> N
         if is_text:
             tally.weigh(len(left), 1.0, hint)
         return
-    nested = _nested(left, right)
+    nested = _nested(left, right) if tally.inside < MAX_INSIDE else None
     if nested is not None:
+        tally.inside += 1
         _walk(path, *nested, hint, tally)
+        tally.inside -= 1
     elif is_text:
         _texts(path, left, right, hint, tally)
     else:
@@ -188,9 +193,10 @@ def _texts(path: str, served: str, other: str, hint: Hint, tally: _Tally) -> Non
     weight = max(len(served), len(other), 1)
     most = min(MAX_TEXT, max(0, MAX_TEXTS - tally.compared))
     tally.compared += min(weight, most)
-    if served[most:] != other[most:]:
-        tally.differ(path, served[most:], other[most:], f"after {most} characters")
-    served, other = normal(served[:most]), normal(other[:most])
+    served, served_rest = _split(served, most)
+    other, other_rest = _split(other, most)
+    if served_rest != other_rest:
+        tally.differ(path, served_rest, other_rest, f"after {most} characters")
     similar = similarity(served, other)
     tally.facts += 1
     tally.weigh(weight, similar, hint)
@@ -199,6 +205,12 @@ def _texts(path: str, served: str, other: str, hint: Hint, tally: _Tally) -> Non
         tally.differ(path, served, other, ", ".join(kinds))
     elif hint.similarity is not None and similar < hint.similarity:
         tally.differ(path, served, other, f"similarity {similar:.2f}")
+
+
+def _split(text: str, most: int) -> tuple[str, str]:
+    """What is looked into, as `normal` writes it, and the rest: of one character normal makes up to 18."""
+    start = normal(text[:most])
+    return start[:most], start[most:] + text[most:]
 
 
 def _is_same(served: Any, other: Any, hint: Hint) -> bool:

@@ -67,9 +67,12 @@ _NOT_NUMBERS = re.compile(
 )
 _WEEKDAY = re.compile(r"(?:周|星期|礼拜)[一二三四五六日天]")
 _PERCENT = re.compile(rf"百分之([{_DIGIT}{_PLACE}]+|\d+(?:\.\d+)?)(点[{_DIGIT}]+)?")
-_MIXED = re.compile(rf"({NUMBER})([百千万亿]++)(?![克米瓦])")
+_MIXED = re.compile(rf"({NUMBER})([百千万亿]{{1,8}}+)(?![克米瓦])")
 _HALF = re.compile(r"半(?=个?(?:小时|钟头|月|天|年))")
 _SAME = (("百分百", "100%"), ("一半", "50%"), ("千克", "公斤"), ("千米", "公里"))
+_LONGEST: Final = 40
+"""Longer numerals with places are no number: with every 亿 it would have eight digits more."""
+
 _KEPT = re.compile("\ue000(\\d+)\ue001")
 
 
@@ -142,11 +145,13 @@ def _value_of_numerals(found: re.Match[str]) -> str:
 
 
 def _han(run: str) -> str:
-    """The value of numerals; without places they are read digit by digit."""
+    """The value of numerals; without places they are read digit by digit, with too many of them they stay."""
     if run.isascii() or run[0].isdigit():
         return run
     if not any(character in _PLACES or character in _MYRIADS for character in run):
         return "".join(str(_DIGITS[character]) for character in run)
+    if len(run) > _LONGEST:
+        return run
     total = section = digit = 0
     for character in run:
         if character in _DIGITS:
