@@ -107,6 +107,14 @@ def test_schemas_that_contain_themselves_end() -> None:
         hint = hint.of("child")
 
 
+def test_a_chain_of_references_without_end_says_nothing() -> None:
+    """It is admitted, since it can be followed: neither admission nor a gateway may fail at it."""
+    names = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3_000)}
+    schema = {"$ref": "#/$defs/d0", "$defs": names | {"d3000": {KEYWORD: "Set"}}}
+    assert compile_hints(schema).how is How.DEFAULT
+    assert compile_hints({"$ref": "#/$defs/d2990", "$defs": schema["$defs"]}).how is How.SET
+
+
 def test_a_reference_to_itself_says_nothing() -> None:
     assert compile_hints({"$ref": "#", KEYWORD: "Set"}).how is How.SET
     assert (

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.paths import child
+from sluicegate.contracts.references import target
 from sluicegate.contracts.schemas import Schema, walk
 from sluicegate.contracts.suggestions import did_you_mean, shown
 
@@ -33,6 +34,7 @@ _RATES: Final = {"tolerance": None, "relativeTolerance": Decimal(1), "similarity
 _OPTIONS: Final = (*_RATES, "ignore")
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf")
 _MOST: Final = 10_000  # nodes of one schema
+_DEEPEST: Final = 300  # nodes and references inside each other; no schema nests deeper
 
 
 class How(StrEnum):
@@ -174,21 +176,21 @@ class _Compiler:
                 break
         return hint
 
-    def hint(self, schema: Any) -> Hint:
-        """Of one schema."""
-        if not isinstance(schema, Mapping) or len(self.made) > _MOST:
+    def hint(self, schema: Any, depth: int = 0) -> Hint:
+        """Of one schema, `depth` below the root."""
+        if not isinstance(schema, Mapping) or len(self.made) > _MOST or depth > _DEEPEST:
             return NOTHING
         known = self.made.get(id(schema))
         if known is not None:
             return known
         hint = self.made[id(schema)] = _own(schema.get(KEYWORD))
-        self.branches += [(hint, self.hint(branch)) for branch in self._branches(schema)]
+        self.branches += [(hint, self.hint(branch, depth + 1)) for branch in self._branches(schema)]
         for name, below in _mapping(schema.get("properties")).items():
-            hint.properties[name] = self.hint(below)
+            hint.properties[name] = self.hint(below, depth + 1)
         if isinstance(schema.get("additionalProperties"), Mapping):
-            hint.others = self.hint(schema["additionalProperties"])
+            hint.others = self.hint(schema["additionalProperties"], depth + 1)
         if isinstance(schema.get("items"), Mapping):
-            hint.items = self.hint(schema["items"])
+            hint.items = self.hint(schema["items"], depth + 1)
         return hint
 
     def _branches(self, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -196,13 +198,7 @@ class _Compiler:
             yield from schema.get(keyword) or ()
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference.startswith("#"):
-            yield self._target(reference)
-
-    def _target(self, reference: str) -> Any:
-        found: Any = self.root
-        for part in reference.lstrip("#").split("/")[1:]:
-            found = _mapping(found).get(part.replace("~1", "/").replace("~0", "~"))
-        return found
+            yield target(reference, self.root)
 
 
 def _own(said: Any) -> Hint:

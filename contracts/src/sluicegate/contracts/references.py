@@ -10,11 +10,12 @@ def resolved(schema: Any, root: Any) -> Any:
     for _ in range(_MAX_REFERENCES):
         if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
             return schema
-        schema = _target(schema["$ref"], root)
+        schema = target(schema["$ref"], root)
     return True
 
 
-def _target(reference: str, root: Any) -> Any:
+def target(reference: str, root: Any) -> Any:
+    """The schema that one local reference names; True when it cannot be followed."""
     if not reference.startswith("#"):
         return True
     found = root
