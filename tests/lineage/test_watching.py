@@ -7,10 +7,16 @@ import pytest
 
 from sluicegate.contracts.runs import Arm, RunOutcome, StepOutcome
 from sluicegate.contracts.watch import Watched
-from sluicegate.lineage.entries import MalformedError, encode_after, encode_outcome, encode_run
+from sluicegate.lineage.entries import (
+    MalformedError,
+    encode_after,
+    encode_observation,
+    encode_outcome,
+    encode_run,
+)
 from sluicegate.lineage.retention import Policy, sweep
 from sluicegate.lineage.store import LineageStore
-from tests.lineage.builders import at, fell_back, run, step
+from tests.lineage.builders import SHADOW, at, fell_back, observed, run, step
 
 KEY = Watched("shop", "support-bot", "support-bot-1").key
 
@@ -111,6 +117,19 @@ def test_folded_units_go_and_the_newest_stays_for_retention(tmp_path: Path) -> N
     assert store.load(KEY) == b"state"
     sweep(store, Policy(), at(86_400 * 91))
     assert (store.load(KEY), store.observations(KEY, after=0)) == (None, [])
+
+
+def test_units_that_nobody_folds_are_kept_as_long_as_hot_runs(tmp_path: Path) -> None:
+    """A version that serves with the watch off has a young unit at any time."""
+    store = LineageStore(tmp_path / "l.db")
+    store.ingest([encode_observation(observed(f"run-r{number}", number)) for number in (1, 2)])
+    store.ingest([served(day * 86_400) for day in range(20)], now=at(20 * 86_400))
+    sweep(store, Policy(), at(20 * 86_400))
+    kept = [unit.runs[0] for unit in store.observations(KEY, after=0)]
+    assert kept == [f"run-{day * 86_400:06d}" for day in range(13, 20)]
+    assert len(store.observations(SHADOW, after=0)) == 2
+    sweep(store, Policy(), at(40 * 86_400))
+    assert [unit.runs[0] for unit in store.observations(KEY, after=0)] == kept[-1:]
 
 
 def test_a_document_that_cannot_be_a_unit_is_refused_before_the_store(tmp_path: Path) -> None:

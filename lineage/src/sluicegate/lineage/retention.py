@@ -6,6 +6,7 @@ it leaves nothing to do. Cold: the row goes first, then the file.
 """
 
 import sqlite3
+import sys
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
@@ -13,7 +14,10 @@ from typing import Any, Final
 
 import orjson
 
-from sluicegate.lineage import cold, schema, writing
+from sluicegate.contracts.evidence import EvidenceKey
+from sluicegate.contracts.stages import Stage
+from sluicegate.contracts.watch import is_watch
+from sluicegate.lineage import cold, evidence, schema, writing
 from sluicegate.lineage.cold import ColdDocument
 from sluicegate.lineage.store import LineageStore
 
@@ -66,6 +70,7 @@ def sweep(store: LineageStore, policy: Policy, now: datetime) -> Swept:
         more = more or count == BATCH
     documents, segments = _expire(store, policy, now)
     _forget_old(store, policy, now)
+    _forget_unfolded(store, policy, now)
     if moved or deleted:
         store.database.compact()
     return Swept(moved=moved, deleted=deleted + documents, segments=segments, more=more)
@@ -185,6 +190,25 @@ def _forget_old(store: LineageStore, policy: Policy, now: datetime) -> None:
             " (SELECT 1 FROM parts WHERE parts.run_id = amendments.run_id)",
             (until,),
         )
+
+
+def _forget_unfolded(store: LineageStore, policy: Policy, now: datetime) -> None:
+    """Units of versions that serve on though nobody watches them (`spec.watch.enabled: false`). Who watches folds a unit
+    within a minute or so and drops it then.
+    """
+    until = schema.micros(
+        now - timedelta(days=max(t.hot_days for t in (policy.default, *policy.workflows.values())))
+    )
+    with store.database.read() as connection:
+        keys = [EvidenceKey(key[0], Stage(key[1]), key[2]) for key in _keys(connection)]
+    young = (
+        "SELECT sequence FROM units WHERE rollout = ? AND stage = ? AND attempt = ? AND sequence > 0 AND closes_at >= ?"
+        " ORDER BY sequence LIMIT 1"
+    )
+    for key in filter(is_watch, keys):
+        with store.database.write() as connection:
+            first = connection.execute(young, (*key, until)).fetchone()
+            evidence.forget(connection, key, before=sys.maxsize if first is None else first[0])
 
 
 def _keys(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
