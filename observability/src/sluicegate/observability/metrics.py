@@ -28,7 +28,7 @@ __all__ = ["ClusterMetrics", "ControlMetrics", "GatewayMetrics", "ProcessMetrics
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-MOST_ROLLOUTS: Final = 500
+MOST_ROLLOUTS: Final = 10_000
 MOST_PENDING: Final = 10_000
 OTHER: Final = "Other"
 _STRATEGIES: Final = frozenset({"Skip", "Value", "Component", "StableVersion", "Stub", "Fail"})

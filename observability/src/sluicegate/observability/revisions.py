@@ -6,7 +6,8 @@ from typing import Final
 Revision = tuple[str, str, str]
 """Namespace, workflow, revision."""
 
-MOST: Final = 500
+MOST: Final = 10_000
+"""Both revisions of 5,000 workflows; beyond it counters would begin anew with every run."""
 RETIRED_SECONDS: Final = 3600.0
 """A revision is retired when it had no run for so long while another one of its workflow had."""
 
