@@ -99,6 +99,9 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "stable in Full": (managed(prometheus(COUNTS), stage="Full"), f"{_GATE}.source.limit", "no stable beside it"),
     "a margin on a value": (managed(prometheus(VALUE, **MAX) | {"margin": "0.1"}), f"{_GATE}.margin", "counters are compared with stable"),
     "a margin beside a limit": (managed(prometheus(COUNTS, limit={"max": "0.1"}) | {"margin": "0.1"}), f"{_GATE}.margin", "counters are compared with stable"),
+    "a limit of nothing": (managed(prometheus(COUNTS, limit={})), f"{_GATE}.source.limit", "limits nothing"),
+    "a delta of contributions": (managed(prometheus(COUNTS) | {"delta": "0.1"}), f"{_GATE}.delta", "RewardShapleyVariance only"),
+    "a shift of contributions": (managed(prometheus(COUNTS) | {"deltaPhi": "0.1"}), f"{_GATE}.deltaPhi", "RewardShapleyVariance only"),
     "no token": (managed(prometheus(COUNTS, credentialRef={})), f"{_GATE}.source.credentialRef", "one place of the token"),
     "only a source, of runtime Managed": (
         minimal(rollout={"stages": [{"name": "Canary", "gates": [prometheus(COUNTS)]}]}), "spec.rollout.stages[0].gates", "no safety gate",

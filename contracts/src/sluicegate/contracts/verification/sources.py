@@ -151,12 +151,15 @@ def _judged(path: str, stage: Stage, gate: Gate, source: Source) -> Iterator[Pro
             allowed="a query with one of " + listed("{{" + name + "}}" for name in OF_AN_ARM),
             hint='sum(http_requests_total{version="{{version}}"})',
         )
-    if gate.delta is not None:
-        yield Problem(
-            path=f"{path}.delta",
-            message="has a meaning with RewardShapleyVariance only",
-            value=shown(gate.delta),
-        )
+    for field, said in (("delta", gate.delta), ("deltaPhi", gate.delta_phi)):
+        if said is not None:
+            yield Problem(
+                path=f"{path}.{field}",
+                message="has a meaning with RewardShapleyVariance only",
+                value=shown(said),
+                allowed="nothing beside a source",
+                hint="remove it",
+            )
     if gate.margin is not None and (provider.value is not None or not compares(source)):
         yield Problem(
             path=f"{path}.margin",
@@ -205,6 +208,14 @@ def _of_value(path: str, source: Source, provider: Provider) -> Iterator[Problem
 
 def _of_counts(path: str, source: Source) -> Iterator[Problem]:
     limit = _bounds(source.limit or Limit())
+    if source.limit is not None and all(one is None for one in limit.values()):
+        yield Problem(
+            path=f"{path}.source.limit",
+            message="limits nothing",
+            value="nothing",
+            allowed="max, the largest rate of bad ones; or no limit: compared with stable by margin",
+            hint="remove limit",
+        )
     for name in ("min", "aboveStable", "belowStable"):
         if limit[name] is not None:
             yield Problem(
