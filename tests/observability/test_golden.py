@@ -12,21 +12,11 @@ from sluicegate.observability import golden, revisions
 from sluicegate.observability.metrics import GatewayMetrics
 from sluicegate.observability.recent import SPAN, Recent
 from sluicegate.observability.revisions import RETIRED_SECONDS, Revisions
-from tests.observability.test_metrics import RUN_ID, Scraped, run, step
+from tests.observability.scraped import RUN_ID, Scraped, run, step
 
 NOON = "2026-03-01T12:00:00+00:00"
 FELL = {"strategy": "Skip", "reason": "Timeout", "forced": False}
 FORCED = FELL | {"forced": True}
-
-
-@pytest.fixture
-def scraped() -> Scraped:
-    return Scraped()
-
-
-@pytest.fixture
-def gateway(scraped: Scraped) -> GatewayMetrics:
-    return GatewayMetrics(scraped.registry)
 
 
 def outcome(said: str | None, second: int = 0, run_id: str = RUN_ID) -> dict[str, Any]:
