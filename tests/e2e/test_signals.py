@@ -11,8 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
+from sluicegate.console.exits import TIMEOUT
 from sluicegate.contracts.evidence import EvidenceKey, Observation
 from sluicegate.contracts.stages import Stage
 from sluicegate.lineage.store import LineageStore
@@ -20,6 +22,7 @@ from sluicegate.observability.signals import MOST_RELATIVE_ERROR, SIGNALS
 from sluicegate.operator.api.context import BASE
 from sluicegate.operator.local.state_dir import read_up
 from tests.e2e import bot, life
+from tests.e2e.users import cli
 from tests.operator.up import Up, until
 from tests.prometheus.server import Job, Prometheus, Sample
 
@@ -271,6 +274,29 @@ def test_an_exemplar_leads_from_a_slow_run_to_its_document(
     for run_id, ratio in slow.items():
         found = [one["latency_ms"] / bot.PROMISED_MS for one in documents if one["run_id"] == run_id]
         assert any(ratio == pytest.approx(value) for value in found)
+
+
+def test_the_evidence_itself_is_printed_in_the_stores_order_drawn_and_played_again(
+    up: Up, documents: list[Document], tmp_path: Path
+) -> None:
+    """`rollout units`, `rollout plot` and `backtest` on what a real gateway and a real store have written."""
+    with closing(LineageStore(up.state.lineage)) as lineage:
+        stored = [(one.sequence, one.unit) for one in _units(up, lineage)]
+    code, said = cli(up, "rollout", "units", bot.NAME, "--stage", "Canary")
+    assert code == 0, said
+    printed = [orjson.loads(line) for line in said.splitlines()]
+    assert [(one["sequence"], one["unit"]) for one in printed] == stored
+    code, drawn = cli(up, "rollout", "plot", bot.NAME, "--stage", "Canary")
+    assert code == 0, drawn
+    assert "Canary · success (WorkflowSuccessRate): " in drawn
+    assert f"(n = {len(stored):,})" in drawn
+    units, strategy = tmp_path / "units.jsonl", tmp_path / "bot.json"
+    units.write_text(said)
+    strategy.write_bytes(orjson.dumps(bot.workflow("2.0.0", "http://127.0.0.1:1")))
+    code, played = cli(up, "backtest", str(units), "--format", "units", "-f", str(strategy), "-o", "json")
+    assert code == TIMEOUT, played
+    (stage,) = orjson.loads(played)["stages"]
+    assert (stage["stage"], stage["units"]) == ("Canary", len(stored))
 
 
 def test_the_series_of_a_workflow_that_is_gone_vanish(
