@@ -42,8 +42,35 @@ def test_a_counter_that_fell_loses_its_interval_and_nothing_else() -> None:
         planned, counts(0, 0, 0, 0), counts(1, 20, 1, 20), counts(0, 5, 2, 40), counts(1, 15, 2, 50)
     )
     assert found.resets == 1
-    assert found.candidate_counts == Counted(bad=1, total=15, grown_bad=2, grown_total=30)
+    assert found.candidate_counts == Counted(bad=1, total=15, grown_bad=2, grown_total=30, lost_total=(15,))
     assert found.stable_counts == Counted(bad=2, total=50, grown_bad=1, grown_total=30)
+
+
+def test_what_a_process_brings_back_that_was_not_seen_for_a_while_is_no_evidence() -> None:
+    """By hand: two processes of each arm; the candidate's second one counted 90 bad of 500 long before, and is not scraped once."""
+    planned = gate(COUNTS, margin="0.02")
+    seen = [(91, 520, 1, 600), (91, 530, 1, 610), (1, 40, 1, 620), (92, 550, 1, 630), (92, 560, 2, 640)]
+    found = folded(planned, *(counts(*one) for one in seen))
+    assert found.resets == 2
+    assert found.candidate_counts == Counted(bad=92, total=560, grown_bad=0, grown_total=20)
+    assert found.stable_counts == Counted(bad=2, total=640, grown_bad=1, grown_total=20)
+
+
+def test_a_counter_of_bad_ones_alone_that_was_not_seen_for_a_while_is_no_evidence() -> None:
+    planned = gate(COUNTS, margin="0.02")
+    seen = [(90, 500, 0, 500), (0, 510, 0, 510), (90, 600, 0, 600), (91, 610, 0, 610)]
+    found = folded(planned, *(counts(*one) for one in seen))
+    assert found.candidate_counts == Counted(bad=91, total=610, grown_bad=1, grown_total=10)
+
+
+def test_a_process_that_is_gone_for_good_costs_one_interval_in_each_direction_at_most() -> None:
+    planned = gate(COUNTS, margin="0.02")
+    restarted = [(0, 100, 0, 100), (0, 0, 0, 110), *((0, 60 * n, 0, 110 + 60 * n) for n in range(1, 6))]
+    found = folded(planned, *(counts(*one) for one in restarted))
+    assert (found.resets, found.candidate_counts) == (
+        1,
+        Counted(bad=0, total=300, grown_bad=0, grown_total=300, lost_total=(100,)),
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from sluicegate.rollout.measurements import CANDIDATE, FAILURES, STABLE, Measure
 MOST: Final = 2.0**53
 """Above it not every whole number is a float, so that counts would not be exact, nor fit in a status."""
 
+MOST_LOST: Final = 16
+"""Falls of one counter that are remembered."""
+
 
 def after(
     held: tuple[Measured, ...], stage: PlannedStage, key: EvidenceKey, news: Iterable[Measurement]
@@ -95,7 +98,9 @@ def _counted(gate: PlannedGate, source: Source, held: Measured, one: Measurement
     grown = _grown(before, candidate)
     stable_grown = None if stable is None or stable_before is None else _grown(stable_before, stable)
     pairs = [grown] if stable_grown is None else [grown, stable_grown]
-    if any(min(pair) < 0 for pair in pairs):
+    if any(min(pair) < 0 for pair in pairs) or _comes_back(before, grown):
+        return _reset(held, candidate, stable)
+    if stable_before is not None and stable_grown is not None and _comes_back(stable_before, stable_grown):
         return _reset(held, candidate, stable)
     for arm, (bad, total) in zip((CANDIDATE, STABLE), pairs, strict=False):
         if bad > total:
@@ -127,12 +132,40 @@ def _begun(candidate: tuple[int, int], stable: tuple[int, int] | None) -> dict[s
 
 
 def _reset(held: Measured, candidate: tuple[int, int], stable: tuple[int, int] | None) -> dict[str, object]:
-    """A counter fell: what both arms counted since the measurement before is left out."""
+    """A counter fell, or rose by what one has lost: what both arms counted since the measurement before is left out."""
     return {
         "resets": held.resets + 1,
-        "candidate_counts": _seen(held.candidate_counts, candidate, (0, 0)),
-        "stable_counts": None if stable is None else _seen(held.stable_counts, stable, (0, 0)),
+        "candidate_counts": _rebased(held.candidate_counts or Counted(), candidate),
+        "stable_counts": None if stable is None else _rebased(held.stable_counts or Counted(), stable),
     }
+
+
+def _comes_back(held: Counted, grown: tuple[int, int]) -> bool:
+    """Whether a counter grew by as much as one fall has taken: a sum over processes counts one again that was not seen."""
+    return any(
+        step >= min(lost, default=step + 1)
+        for step, lost in zip(grown, (held.lost_bad, held.lost_total), strict=True)
+    )
+
+
+def _rebased(held: Counted, now: tuple[int, int]) -> Counted:
+    """What is left out must not depend on what is tested: by `bad` only where it fell without `total`."""
+    bad, total = _grown(held, now)
+    alone = held.lost_bad if bad < 0 and total < 0 else _lost(held.lost_bad, bad)
+    return _seen(held, now, (0, 0)).model_copy(
+        update={"lost_bad": alone, "lost_total": _lost(held.lost_total, total)}
+    )
+
+
+def _lost(held: tuple[int, ...], step: int) -> tuple[int, ...]:
+    """With one more fall, or without the largest that may have come back."""
+    if step < 0:
+        return (*held, -step)[-MOST_LOST:]
+    back = max((one for one in held if one <= step), default=None)
+    if back is None:
+        return held
+    place = held.index(back)
+    return (*held[:place], *held[place + 1 :])
 
 
 def _grown(held: Counted, now: tuple[int, int]) -> tuple[int, int]:
@@ -146,6 +179,8 @@ def _seen(held: Counted | None, now: tuple[int, int], grown: tuple[int, int]) ->
         total=now[1],
         grown_bad=past.grown_bad + grown[0],
         grown_total=past.grown_total + grown[1],
+        lost_bad=past.lost_bad,
+        lost_total=past.lost_total,
     )
 
 

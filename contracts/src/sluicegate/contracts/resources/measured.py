@@ -16,6 +16,10 @@ class Counted(Model):
     """Since the stage was entered, without what a counter that fell has lost."""
     grown_total: int = 0
     """The same of all."""
+    lost_bad: tuple[int, ...] = ()
+    """What `bad` alone fell by, where it may come back."""
+    lost_total: tuple[int, ...] = ()
+    """What `total` fell by, where it may come back: a process that was not seen for a while brings all that it ever counted."""
 
 
 class Measured(Model):
