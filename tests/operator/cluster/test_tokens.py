@@ -51,6 +51,14 @@ async def test_its_lack_is_told_by_name(answer: Json | Exception, words: str) ->
         await ClusterTokens(Secrets(answer)).token("shop", WANTED)  # type: ignore[arg-type]
 
 
+async def test_the_environment_of_the_operator_is_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICEGATE_SOURCE_A", "s3cret")
+    with pytest.raises(NotFound, match="is for local mode"):
+        await ClusterTokens(Secrets({})).token(  # type: ignore[arg-type]
+            "shop", SourceCredential(env="SLUICEGATE_SOURCE_A")
+        )
+
+
 async def test_what_may_not_be_read_is_forbidden() -> None:
     refused = Forbidden((Problem(path="secrets", message="no"),))
     with pytest.raises(Forbidden):

@@ -29,6 +29,14 @@ def _source(gate: Gate, path: str, can: Capabilities) -> Iterator[Problem]:
             credential.secret_key_ref.name,
             "use credentialRef.env, a variable SLUICEGATE_SOURCE_… of the environment of `sluicegate up`",
         )
+    if credential is not None and credential.env is not None and can.secrets:
+        yield Problem(
+            path=f"{path}.source.credentialRef.env",
+            message="would let whoever writes a workflow send a token of the operator's away",
+            value=credential.env,
+            allowed="in local mode only",
+            hint="use credentialRef.secretKeyRef, a Secret in the workflow's namespace",
+        )
 
 
 def _component(component: Component, path: str, can: Capabilities) -> Iterator[Problem]:
