@@ -10,10 +10,10 @@ from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import PlannedGate, RolloutStatus
 from sluicegate.contracts.stages import Outcome as End
 from sluicegate.contracts.stages import Stage, State, Verdict
-from sluicegate.rollout import asking, external, gates, planning
+from sluicegate.rollout import asking, capabilities, external, gates, planning
 from sluicegate.rollout.judging import View
 from sluicegate.rollout.measurements import Measurement, Outcome
-from sluicegate.rollout.model import Plan, RolloutObserved
+from sluicegate.rollout.model import Capabilities, Plan, RolloutObserved
 from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.measured import (
     COUNTS,
@@ -274,3 +274,23 @@ def test_what_is_asked_names_the_arms() -> None:
 def test_nothing_is_asked_before_the_candidate_gets_its_share() -> None:
     assert asking.asks(observed(Stage.CANARY, programmed=2)) == ()
     assert asking.asks(observed(Stage.FULL)) == ()
+
+
+@pytest.mark.parametrize(
+    ("secrets", "credential", "refused"),
+    [
+        (True, {"env": "SLUICEGATE_SOURCE_A"}, "env"),
+        (False, {"secretKeyRef": {"name": "s", "key": "k"}}, "secretKeyRef"),
+        (True, {"secretKeyRef": {"name": "s", "key": "k"}}, None),
+        (False, {"env": "SLUICEGATE_SOURCE_A"}, None),
+    ],
+)
+def test_a_token_comes_from_where_its_author_may_read(
+    secrets: bool, credential: dict[str, Any], refused: str | None
+) -> None:
+    source = {"name": "outside", "source": COUNTS | {"credentialRef": credential}}
+    gates = [{"name": "success", "signal": "WorkflowSuccessRate"}, source]
+    spec = workflow_spec("2.0.0", stages=[{"name": "Canary", "gates": gates}])
+    paths = [one.path for one in capabilities.unsupported(spec, Capabilities(secrets=secrets))]
+    where = "spec.rollout.stages[0].gates[1].source.credentialRef"
+    assert paths == ([] if refused is None else [f"{where}.{refused}"])
