@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from sluicegate.console import output
 from sluicegate.console.output import NONE
+from sluicegate.rollout.answers import ALERT
 
 _STYLES = {
     "Ok": "green",
@@ -19,7 +20,6 @@ _STYLES = {
     "Skipped": "dim",
 }
 _BODY = 160
-_LOW_SIMILARITY = 0.8
 
 Document = Mapping[str, Any]
 
@@ -164,7 +164,7 @@ def _violation(violation: Document) -> Text:
 def _comparison(branch: Tree, comparison: Document) -> None:
     agrees = comparison["agrees"]
     text = "agrees with the user's answer" if agrees else "differs from the user's answer"
-    if agrees and comparison["similarity"] < _LOW_SIMILARITY:
+    if agrees and comparison["similarity"] < ALERT:
         text = "has the facts of the user's answer in other words"
     node = branch.add(
         Text(f"{text}  similarity {comparison['similarity']:.3f}", style="green" if agrees else "yellow")
