@@ -67,6 +67,19 @@ async def test_the_answer_names_the_run_the_revision_and_the_version() -> None:
     assert headers[b"traceparent"].decode().split("-")[1] == run["run_id"].replace("-", "") == run["trace_id"]
 
 
+async def test_the_answer_names_the_components_that_fell_back_and_only_then() -> None:
+    down = component("http://127.0.0.1:9/", name="memory", onFailure={"type": "Skip"})
+    steps = [{"name": "remember", "component": "memory"}, {"name": "act", "component": "agent"}]
+    async with serving(lambda _: 1) as server:
+        whole = component(server.url)
+        async with harness(stable_plan(spec_of(down, whole, steps=steps))) as gate:
+            degraded = dict((await gate.run({})).headers)
+        async with harness(stable_plan(spec_of(whole))) as gate:
+            healthy = dict((await gate.run({})).headers)
+    assert degraded[b"sluicegate-fallback"] == b"memory"
+    assert b"sluicegate-fallback" not in healthy
+
+
 async def test_an_input_that_breaks_the_contract_is_rejected_with_every_problem() -> None:
     contract = {"input": {"type": "object", "required": ["a", "b"], "properties": {"c": {"type": "integer"}}}}
     async with (

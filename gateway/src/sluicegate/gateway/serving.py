@@ -320,5 +320,12 @@ def _response(state: ArmState, trace: Trace) -> Response:
             state.failure, state.error = Failure.INVALID_OUTPUT, f"the answer cannot be said in JSON: {error}"
             return _response(state, trace)
         response.headers.append((b"sluicegate-run-id", state.run_id.encode()))
+        if fell := _fell_back(state):
+            response.headers.append((b"sluicegate-fallback", fell.encode()))
     response.headers.append((b"traceparent", trace.traceparent.encode()))
     return response
+
+
+def _fell_back(state: ArmState) -> str:
+    """Names of the components of this answer that fell back, in the order of their steps."""
+    return ", ".join(dict.fromkeys(step.component for step in state.steps if step.fallback is not None))
