@@ -342,6 +342,11 @@ RESOURCES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a gate with margin 0": (minimal(rollout=stage(gates=[SAFE | {"margin": "0"}])), "spec.rollout.stages[0].gates[0].margin", "never pass"),
     "a gate with margin 1": (minimal(rollout=stage(gates=[SAFE | {"margin": "1.0"}])), "spec.rollout.stages[0].gates[0].margin", "never fail"),
+    "a delta of a rate": (minimal(rollout=stage(gates=[SAFE | {"delta": "0.1"}])), "spec.rollout.stages[0].gates[0].delta", "no meaning with WorkflowSuccessRate"),
+    "a deltaPhi of a rate": (minimal(rollout=stage(gates=[SAFE | {"deltaPhi": "0.1"}])), "spec.rollout.stages[0].gates[0].deltaPhi", "no meaning with WorkflowSuccessRate"),
+    "a margin of contributions": (
+        example(("rollout.stages.0.gates.1.margin", "0.1")), "spec.rollout.stages[0].gates[1].margin", "no meaning with RewardShapleyVariance",
+    ),
     "a float as a margin": (minimal(rollout=stage(gates=[SAFE | {"margin": 0.02}])), "spec.rollout.stages[0].gates[0].margin", 'quote it: "0.02"'),
     "a reward gate without a reward": (
         minimal(rollout=stage(gates=[SAFE, gate("WorkflowReward")])), "spec.rollout.stages[0].gates[1].signal", "no reward",

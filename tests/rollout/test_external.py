@@ -33,6 +33,7 @@ GOOD = [values(400.0)] * 3
 BAD = [values(600.0)] * 3
 SAFE_COUNTS = [counts(0, 0, 0, 0), counts(2, 200, 2, 200), counts(10, 2200, 10, 2200)]
 HARM_COUNTS = [counts(0, 0, 0, 0), counts(0, 10, 0, 10), counts(200, 1000, 5, 1000)]
+FALLS = [counts(0, 40 - n, 0, 40) for n in range(4)]
 
 
 def judge(planned: PlannedGate, held: Measured, *, now: datetime = T0, late: bool = False) -> Finding:
@@ -59,6 +60,13 @@ SAID: dict[str, tuple[PlannedGate, list[Any], Verdict, str]] = {
     ),
     "a rate below its limit": (gate(ONE_ARM), [counts(0, 0), counts(1, 1000)], Verdict.PASS, "LimitKept"),
     "a rate above its limit": (gate(ONE_ARM), [counts(0, 0), counts(150, 1000)], Verdict.FAIL, "LimitBroken"),
+    "safe counts after more falls of a counter than not": (
+        gate(COUNTS, margin="0.02"), [*SAFE_COUNTS, *FALLS], Verdict.WAIT, "PartialData",
+    ),
+    "safe counts with one fall": (gate(COUNTS, margin="0.02"), [*SAFE_COUNTS, FALLS[0]], Verdict.PASS, "NotWorse"),
+    "harm, whatever was left out": (
+        gate(COUNTS, margin="0.02"), [*HARM_COUNTS, *FALLS], Verdict.FAIL, "Worse",
+    ),
     "no measurement": (gate(VALUE), [], Verdict.WAIT, "NoData"),
 }  # fmt: skip
 

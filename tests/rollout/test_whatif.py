@@ -7,6 +7,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.stages import Stage
 from sluicegate.rollout import planning
 from sluicegate.rollout.whatif import Changes, changed
+from tests.rollout.measured import COUNTS, VALUE
 from tests.rollout.samples import workflow_spec
 
 SPEC = workflow_spec("2.0.0", stages=[{"name": "Canary", "minRuns": 300}])
@@ -68,3 +69,31 @@ def test_every_unknown_name_is_told_at_once() -> None:
         ("--without", "x"),
         ("--share", "Full"),
     ]
+
+
+def test_a_margin_that_no_gate_would_look_at_is_told() -> None:
+    """Contributions have a delta, limits a limit; nothing is silently left as it was."""
+    gates = [
+        {"name": "success", "signal": "WorkflowSuccessRate"},
+        {"name": "contributions", "signal": "RewardShapleyVariance", "delta": "0.01"},
+        {"name": "p95", "source": VALUE},
+        {"name": "rate", "source": COUNTS | {"limit": {"max": "0.05"}}},
+        {"name": "errors", "source": COUNTS},
+    ]
+    spec = workflow_spec("2.0.0", stages=[{"name": "Shadow", "gates": gates}])
+    with pytest.raises(Refused) as error:
+        changed(
+            spec, Changes(margins=dict.fromkeys(("contributions", "p95", "Shadow/rate", "errors"), "0.1"))
+        )
+    told = [(one.path, one.value, "delta" in (one.hint or "")) for one in error.value.problems]
+    assert told == [
+        ("--margin", "contributions", True),
+        ("--margin", "p95", False),
+        ("--margin", "Shadow/rate", False),
+    ]
+    (stage,) = [
+        one
+        for one in planning.plan_stages(changed(spec, Changes(margins={"errors": "0.1"})))
+        if one.name is Stage.SHADOW
+    ]
+    assert [gate.margin for gate in stage.gates] == ["0.02", "0.01", None, None, "0.1"]

@@ -26,7 +26,8 @@ from sluicegate.rollout.measuring import broken
 REASONS: Final = {
     "LimitKept": "Of a gate with a source: shown by counts, or by measurements in a row, that the limit is kept.",
     "LimitBroken": "Of a gate with a source: shown by counts, or by measurements in a row, that the limit is broken.",
-    "PartialData": "The provider answered with a warning: a part of the data may be missing.",
+    "PartialData": "The provider answered with a warning: a part of the data may be missing; or more than half of the measurements "
+    "were left out because a counter fell or came back.",
     "AmbiguousData": "The provider answered something else than one number for each arm, or counters that are none.",
     "ProviderTimeout": "The provider did not answer in time.",
     "ProviderError": "The provider failed, refused the question or was not reached; after `errorLimit` times in a row the verdict is Error.",
@@ -131,6 +132,17 @@ def _stale(case: Case) -> Ruling | None:
     return None
 
 
+def _resetting(case: Case) -> Ruling | None:
+    """Processes that come and go take with them what went wrong in them: what is left is no sample of all."""
+    resets, number = case.measured.resets, case.measured.number
+    if resets * 2 <= number:
+        return None
+    said = (
+        f"{resets} of {number} measurements were left out because a counter fell or came back; more than half"
+    )
+    return Ruling(Verdict.WAIT, "PartialData", said)
+
+
 def _too_few(case: Case) -> Ruling | None:
     have, need = _have(case), case.source.min_samples or (0 if case.is_value else 1)
     if have >= need:
@@ -179,6 +191,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     _failing,
     _not_a_value,
     _stale,
+    _resetting,
     _too_few,
     _kept,
     _needs_more,
@@ -217,8 +230,13 @@ def _bound(case: Case) -> tuple[str, str]:
 def _rates(case: Case) -> str:
     counts, stable = case.counted or Counted(), case.measured.stable_counts
     said = f"candidate {phrases.percent(_rate(counts))} bad of {counts.grown_total}"
+    if stable is not None:
+        said = f"{said}, stable {phrases.percent(_rate(stable))} of {stable.grown_total}"
+    resets = case.measured.resets
     return (
-        said if stable is None else f"{said}, stable {phrases.percent(_rate(stable))} of {stable.grown_total}"
+        f"{said} ({resets} of {case.measured.number} measurements left out: a counter fell)"
+        if resets
+        else said
     )
 
 

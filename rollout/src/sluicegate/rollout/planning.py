@@ -126,12 +126,17 @@ def has_error_rate(gate: Gate) -> bool:
     return gate.source is None or counts(gate.source)
 
 
+def has_margin(gate: Gate) -> bool:
+    """Whether it compares the candidate with stable by its margin; contributions have a `delta`, limits are limits."""
+    if gate.signal is Signal.SHAPLEY_VARIANCE:
+        return False
+    return gate.source is None or (counts(gate.source) and compares(gate.source))
+
+
 def _with_margin(gate: Gate, stage: Stage) -> Gate:
     if gate.signal is Signal.SHAPLEY_VARIANCE:
         return gate.model_copy(update={"margin": gate.delta, "delta_phi": gate.delta_phi or DELTA_PHI})
-    if gate.margin is not None or not has_error_rate(gate):
-        return gate
-    if gate.source is not None and not compares(gate.source):
+    if gate.margin is not None or not has_margin(gate):
         return gate
     return gate.model_copy(update={"margin": SIGNAL_MARGINS.get(gate.signal, MARGINS[stage])})
 

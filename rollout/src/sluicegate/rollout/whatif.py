@@ -8,7 +8,7 @@ from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage
 from sluicegate.contracts.resources.workflow import Gate, StageSpec, WorkflowSpec
-from sluicegate.contracts.stages import Stage
+from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.contracts.suggestions import listed
 from sluicegate.rollout import planning
 
@@ -29,9 +29,11 @@ class Changes:
 
 
 def changed(spec: WorkflowSpec, changes: Changes) -> WorkflowSpec:
-    """The same workflow with `changes`. Raises Refused for gates and stages that the plan does not have."""
+    """The same workflow with `changes`. Raises Refused for gates and stages that the plan does not have, and for margins
+    of gates that have none.
+    """
     planned = planning.plan_stages(spec)
-    problems = tuple(_unknown(planned, changes))
+    problems = (*_unknown(planned, changes), *_without_margin(planned, changes))
     if problems:
         raise Refused(problems)
     written = {stage.name: stage for stage in spec.rollout.stages}
@@ -55,9 +57,30 @@ def _stage(written: StageSpec | None, planned: PlannedStage, changes: Changes) -
 def _gate(stage: Stage, gate: Gate, changes: Changes) -> Gate:
     names = (f"{stage}/{gate.name}", gate.name)
     margin = next((changes.margins[name] for name in names if name in changes.margins), gate.margin)
+    margin = margin if planning.has_margin(gate) else None
     required = gate.required and not changes.left_out & set(names)
     kept = {name: getattr(gate, name) for name in Gate.model_fields}
     return Gate.model_construct(**(kept | {"margin": margin, "required": required}))
+
+
+def _without_margin(planned: tuple[PlannedStage, ...], changes: Changes) -> Iterator[Problem]:
+    """A margin that no gate would look at. One name may mean gates of several stages: one that has a margin is enough."""
+    for name in changes.margins:
+        meant = [
+            gate
+            for stage in planned
+            for gate in stage.gates
+            if name in {gate.name, f"{stage.name}/{gate.name}"}
+        ]
+        if meant and not any(planning.has_margin(gate) for gate in meant):
+            delta = meant[0].signal is Signal.SHAPLEY_VARIANCE
+            yield Problem(
+                path="--margin",
+                message="the gate has no margin, so that nothing would change",
+                value=name,
+                allowed="gates that compare the candidate with stable by a margin",
+                hint=f"change its {'delta' if delta else 'limit'} in a copy of the file",
+            )
 
 
 def _unknown(planned: tuple[PlannedStage, ...], changes: Changes) -> Iterator[Problem]:

@@ -54,7 +54,7 @@ class Measured(Model):
     grew_at: datetime | None = None
     """When the candidate's total was last seen to grow."""
     resets: int = 0
-    """How often a counter fell, so that what it had counted since the measurement before is not known."""
+    """Measurements that were left out because a counter fell, or came back. If they are more than half, the gate waits with PartialData."""
     harm: tuple[str, ...] = ()
     """Log capital of each stake of the test for harm, as exact decimal text."""
     safe: tuple[str, ...] = ()

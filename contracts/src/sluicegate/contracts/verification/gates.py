@@ -270,6 +270,8 @@ def _shared_out(facts: Facts, gate: Gate, path: str) -> Iterator[Problem]:
 
 
 def _decidable(gate: Gate, path: str) -> Iterator[Problem]:
+    if gate.source is None:  # else told beside the source
+        yield from _of_another_signal(gate, path)
     for field, value in (("margin", gate.margin), ("delta", gate.delta), ("deltaPhi", gate.delta_phi)):
         if value is None:
             continue
@@ -292,6 +294,24 @@ def _decidable(gate: Gate, path: str) -> Iterator[Problem]:
             allowed="a rate as text",
             hint='delta: "0.01"',
         )
+
+
+def _of_another_signal(gate: Gate, path: str) -> Iterator[Problem]:
+    """A number that the gate would not look at."""
+    shares_out = gate.signal is Signal.SHAPLEY_VARIANCE
+    for field, value, hint in (
+        ("margin", gate.margin if shares_out else None, "write delta"),
+        ("delta", None if shares_out else gate.delta, "write margin"),
+        ("deltaPhi", None if shares_out else gate.delta_phi, "remove it"),
+    ):
+        if value is not None:
+            yield Problem(
+                path=f"{path}.{field}",
+                message=f"has no meaning with {gate.signal.value}, so it would have no effect",
+                value=shown(value),
+                allowed="delta and deltaPhi of RewardShapleyVariance, margin of the other signals",
+                hint=hint,
+            )
 
 
 def error_budget(facts: Facts) -> Iterator[Problem]:
