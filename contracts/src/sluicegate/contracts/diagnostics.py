@@ -20,6 +20,15 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """What a kind of finding means, for the reference page: title in a few words, meaning and remedy in sentences."""
+
+    title: str
+    meaning: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One finding of a static check.
 

@@ -10,12 +10,13 @@ import orjson
 
 from sluicegate.contracts.adapters.system import unix_ms, uuid7
 from sluicegate.contracts.evidence import ArmFacts
+from sluicegate.contracts.patience import MAX_DEADLINE_MS
 from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, RunRecord
 from sluicegate.gateway.arms import assign
 from sluicegate.gateway.compare import compare
 from sluicegate.gateway.copies import COALITIONS, coalition, copies
 from sluicegate.gateway.engine.kernel import ArmState, Kernel
-from sluicegate.gateway.engine.program import MAX_DEADLINE, Program
+from sluicegate.gateway.engine.program import Program
 from sluicegate.gateway.engine.run import run_after, run_arm
 from sluicegate.gateway.facts import (
     Ablations,
@@ -100,7 +101,9 @@ class RunService:
             self._write_rejected(frame, live.stable, violations, (kernel.monotonic() - started) * 1000.0)
             detail = "the input breaks the workflow's contract"
             return problem(422, detail, run_id=run_id, problems=violations_json(violations)), None
-        patience = None if incoming.deadline_ms is None else min(MAX_DEADLINE, incoming.deadline_ms / 1000.0)
+        patience = (
+            None if incoming.deadline_ms is None else min(MAX_DEADLINE_MS, incoming.deadline_ms) / 1000.0
+        )
         state = self._state(frame, live, trace, frame.assignment.serving, patience, started)
         await run_arm(state)
         return self._answered(frame, live, state, trace)

@@ -13,6 +13,7 @@ from sluicegate.contracts.resources.base import (
     Free,
     Model,
     Name,
+    Number,
     Rate,
     Resource,
     Schema,
@@ -35,6 +36,7 @@ from sluicegate.contracts.resources.workflow_component import (
     Backoff,
     CircuitBreaker,
     Component,
+    Cost,
     CredentialRef,
     Endpoint,
     FailureStrategy,
@@ -57,6 +59,7 @@ __all__ = [
     "BusinessFallback",
     "CircuitBreaker",
     "Component",
+    "Cost",
     "CredentialRef",
     "Drill",
     "Endpoint",
@@ -168,7 +171,11 @@ class WorkflowSla(Sla):
     latency_quantile: Rate = "0.95"
     """Share of runs that keep `maxLatencyMs`; `lint` estimates with it."""
     max_amplification: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
-    """Kept and not acted on by this version."""
+    """Calls that one user request may cause at one destination at most, all retries together: `RetryAmplification`. Absent: a warning above 4, refused above 10 for each planned call."""
+    caller_attempts: Annotated[int, Field(strict=True, ge=1, le=100)] | None = None
+    """Attempts that callers, and what stands before the gateway, make of one user request. Absent: 1. For the checks, which multiply."""
+    max_cost_per_run: Number | None = None
+    """What a run may cost at most: `CostBudget`. In the currency of the components' `cost`."""
 
 
 class WorkflowContract(Model):

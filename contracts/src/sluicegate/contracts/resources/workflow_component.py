@@ -11,6 +11,7 @@ from sluicegate.contracts.resources.base import (
     Free,
     Model,
     Name,
+    Number,
     Rate,
     Schema,
     Text,
@@ -162,6 +163,8 @@ class Retry(Model):
     """Waits between attempts."""
     budget_ratio: Rate = "0.1"
     """Retries per call to this destination, on average."""
+    attempts_below: Annotated[int, Field(strict=True, ge=1, le=100)] | None = None
+    """Attempts that the component's own client makes of each call (of a model, of a tool): its SDK retries as well. Absent: 1. For the checks, which multiply."""
 
 
 class CircuitBreaker(Model):
@@ -196,6 +199,13 @@ class OnFailure(Model):
     """Of `Component`: who is asked instead."""
 
 
+class Cost(Model):
+    """What a component may spend, in the currency of the whole workflow."""
+
+    max_per_call: Number
+    """Of one call that it makes itself (of a model, of a tool), at most; with `maxRounds` of each round."""
+
+
 class MirrorStub(Model):
     """What a mirrored run gets instead of a Live component: a fixed value or another endpoint."""
 
@@ -228,6 +238,10 @@ class Component(Model):
     """Of one attempt; the component's SLA latency when absent, else what is left of the run's deadline."""
     retry: Retry = Retry()
     """Attempts of one call."""
+    max_rounds: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = None
+    """Rounds of its own loop in one call at most (replan, reflect, one tool after another). Absent: 1. For the checks; nothing enforces it."""
+    cost: Cost | None = None
+    """What it may spend. For the checks; nothing enforces it."""
     circuit_breaker: CircuitBreaker | None = None
     """Absent: every call is made."""
     on_failure: OnFailure = OnFailure()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sluicegate.contracts import patience
 from sluicegate.contracts.compiled import CompiledComponent, CompiledStep, CompiledWorkflow, compile_workflow
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.observed import ObservedField, observed_fields
@@ -25,12 +26,6 @@ from sluicegate.gateway.protocols.places import Place
 from sluicegate.gateway.protocols.table import PROTOCOLS
 from sluicegate.gateway.resilience.destinations import origin
 from sluicegate.lineage.redaction import Redactor
-
-DEFAULT_DEADLINE = 30.0
-"""Seconds that a run may take when neither its caller nor the workflow's SLA says."""
-MAX_DEADLINE = 600.0
-SLA_PATIENCE = 4
-"""A run may take this many times the latency that the workflow promises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +107,7 @@ def compile_program(
         versions={item.name: item.version for item in spec.components},
         request_steps=_steps(compiled.steps, components),
         after_steps=_steps(compiled.after_answer, components),
-        deadline=_deadline(spec),
+        deadline=patience.deadline_ms(spec) / 1000.0,
         redactor=Redactor(spec.lineage.redact) if spec.lineage.redact else None,
         sample_numerator=sample.numerator,
         sample_denominator=sample.denominator,
@@ -146,14 +141,9 @@ def _sla(sla: WorkflowSla) -> dict[str, float]:
     return {name: float(value) for name, value in bounds.items() if value is not None}
 
 
-def _deadline(spec: WorkflowSpec) -> float:
-    promised = spec.contract.sla.max_latency_ms
-    return DEFAULT_DEADLINE if promised is None else min(MAX_DEADLINE, promised * SLA_PATIENCE / 1000.0)
-
-
 def _component(item: CompiledComponent, place: Place) -> ProgramComponent:
     spec = item.spec
-    patience = spec.timeout_ms if spec.timeout_ms is not None else spec.sla.max_latency_ms
+    milliseconds = patience.attempt_ms(spec)
     protocol = _protocol(spec, spec.endpoint, place)
     return ProgramComponent(
         name=spec.name,
@@ -161,8 +151,8 @@ def _component(item: CompiledComponent, place: Place) -> ProgramComponent:
         protocol=protocol,
         destination=origin(protocol.url),
         live=spec.side_effects is SideEffects.LIVE,
-        timeout=None if patience is None else patience / 1000.0,
-        attempts=spec.retry.max_attempts if spec.idempotent else 1,
+        timeout=None if milliseconds is None else milliseconds / 1000.0,
+        attempts=patience.attempts(spec),
         retry_on=frozenset(spec.retry.retry_on),
         backoff_base=spec.retry.backoff.base_ms / 1000.0,
         backoff_max=spec.retry.backoff.max_ms / 1000.0,

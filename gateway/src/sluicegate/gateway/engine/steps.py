@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from sluicegate.contracts.expressions import ExpressionError
+from sluicegate.contracts.patience import MAX_STAND_INS
 from sluicegate.contracts.resources.workflow import FailureStrategy
 from sluicegate.contracts.runs import Attempt, Failure, Fallback, StepOutcome, StepRecord, Violation
 from sluicegate.gateway.engine.calls import CallResult, call
@@ -11,8 +12,6 @@ from sluicegate.gateway.engine.program import Program, ProgramComponent, Program
 
 REPORTED = "Reported"
 """Fallback.strategy of a component that says itself that it degraded."""
-MAX_CHAIN = 4
-"""Components that may stand in for one another in one step."""
 
 ABSENT = object()
 _FORCED = CallResult(failure=Failure.UNAVAILABLE, message="left out of this run")
@@ -134,7 +133,7 @@ async def _degraded(
     if (
         other is None
         or inputs is None
-        or len(stood_in) >= MAX_CHAIN
+        or len(stood_in) >= MAX_STAND_INS
         or _label(other) in (*stood_in, _label(component))
     ):
         return _failed(inputs, result)
