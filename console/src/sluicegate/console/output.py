@@ -89,6 +89,12 @@ def word(text: str) -> str:
     return _styled(text, colour) if colour else text
 
 
+def severity(text: str) -> str:
+    """Error, Warning or Info in lower case, in its colour."""
+    colours = {"Error": _RED, "Warning": _YELLOW}
+    return _styled(text.lower(), colours[text]) if text in colours else text.lower()
+
+
 def _styled(text: str, code: str) -> str:
     return f"\033[{code}m{text}\033[0m" if text and has_colour() else text
 

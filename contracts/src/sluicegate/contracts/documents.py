@@ -9,7 +9,7 @@ for its values, since YAML is not quite a superset. Every mistake is reported, a
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -26,10 +26,11 @@ _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One resource as written. lines: field path -> line, from 1; source: the file's name, or "-"."""
+    """One resource as written. lines, columns: field path -> line, column, from 1; source: the file's name, or "-"."""
 
     data: dict[str, Any]
     lines: Mapping[str, int]
+    columns: Mapping[str, int] = field(default_factory=dict)
     source: str = "-"
 
 
@@ -54,7 +55,7 @@ def _read(content: str, source: str) -> list[Loaded]:
             if failed is not None and _WRITTEN_AS_JSON.match(content):
                 raise Refused((syntax_problem(error, source),)) from None
         else:
-            return [Loaded(value, item.line, item.lines) for item in loaded] or [Loaded(value, 1, {})]
+            return [replace(item, value=value) for item in loaded] or [Loaded(value, 1, {}, {})]
     if failed is not None:
         raise Refused((_syntax_problem(failed, content, source),))
     return loaded
@@ -108,7 +109,7 @@ def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
     problems: list[Problem] = []
     for item in (part for whole in loaded for part in _unlisted(whole)):
         if isinstance(item.value, dict):
-            documents.append(Document(data=item.value, lines=item.lines, source=source))
+            documents.append(Document(data=item.value, lines=item.lines, columns=item.columns, source=source))
         elif item.value is not None:
             problems.append(_not_an_object(item, source))
     if problems:
@@ -125,16 +126,17 @@ def _unlisted(whole: Loaded) -> list[Loaded]:
     value = whole.value
     if not (isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list)):
         return [whole]
-    lines: list[dict[str, int]] = [{} for _ in value["items"]]
-    begins = [whole.line] * len(lines)
+    parts = [Loaded(item, whole.line, {}, {}) for item in value["items"]]
     for path, line in whole.lines.items():
-        index, closed, field = path.removeprefix("items[").partition("]")
-        if path.startswith("items[") and closed:
-            if field:
-                lines[int(index)][field.removeprefix(".")] = line
-            else:
-                begins[int(index)] = line
-    return [Loaded(*parts) for parts in zip(value["items"], begins, lines, strict=True)]
+        index, closed, below = path.removeprefix("items[").partition("]")
+        if not (path.startswith("items[") and closed):
+            continue
+        if below:
+            name = below.removeprefix(".")
+            parts[int(index)].lines[name], parts[int(index)].columns[name] = line, whole.columns[path]
+        else:
+            parts[int(index)] = replace(parts[int(index)], line=line)
+    return parts
 
 
 def _not_an_object(item: Loaded, source: str) -> Problem:

@@ -257,7 +257,7 @@ def _rule(path: str, error: ErrorDetails, annotation: Any) -> Problem:
         message=str(error["ctx"]["error"]),
         value=facts or shown(value),
         allowed=allowed,
-        hint="a share or rate lies between 0 and 1",
+        hint="a share or rate lies between 0 and 1" if allowed else "write it as said",
     )
 
 

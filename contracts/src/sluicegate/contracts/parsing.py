@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sluicegate.contracts.diagnostics import Diagnostic
 from sluicegate.contracts.documents import Document
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.explanations import explain
@@ -77,8 +78,27 @@ def _unknown_word(data: dict[str, Any], field: str, allowed: tuple[str, ...]) ->
 
 def located(problem: Problem, lines: Mapping[str, int], source: str | None) -> Problem:
     """The problem with the line of its path, or of the nearest field above it that was written."""
-    path = problem.path
+    line = lines.get(_written(problem.path, lines), 1 if lines else None)
+    return replace(problem, line=problem.line or line, source=problem.source or source)
+
+
+def placed(diagnostic: Diagnostic, document: Document) -> Diagnostic:
+    """The same for a diagnostic, with the column. What says already where it was read stays there."""
+    if diagnostic.source not in {None, document.source}:
+        return diagnostic
+    path = _written(diagnostic.path, document.lines)
+    line = document.lines.get(path, 1 if document.lines else None)
+    same = diagnostic.line in {None, line}
+    return replace(
+        diagnostic,
+        source=document.source,
+        line=diagnostic.line or line,
+        column=diagnostic.column or (document.columns.get(path) if same else None),
+    )
+
+
+def _written(path: str, lines: Mapping[str, int]) -> str:
+    """`path`, or the nearest above it that was written; empty for the document."""
     while path and path not in lines:
         path = parent(path)
-    line = lines.get(path, 1 if lines else None)
-    return replace(problem, line=problem.line or line, source=problem.source or source)
+    return path

@@ -30,11 +30,12 @@ _KEY_NEXT = object()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The value of one document, where it begins, and the line of each field."""
+    """The value of one document, where it begins, and the line and column of each field."""
 
     value: Any
     line: int
     lines: dict[str, int]
+    columns: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -53,6 +54,10 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
+def _column(event: yaml.Event) -> int:
+    return event.start_mark.column + 1 if event.start_mark else 1
+
+
 class Composer:
     """Reads one text once."""
 
@@ -64,6 +69,7 @@ class Composer:
         self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int] | None] = {}
         self._lines: dict[str, int] = {}
+        self._columns: dict[str, int] = {}
         self._root: Any = None
 
     def load(self) -> list[Loaded]:
@@ -72,10 +78,10 @@ class Composer:
         for event in yaml.parse(self._text, Loader=yaml.CSafeLoader):
             match event:
                 case yaml.DocumentStartEvent():
-                    self._anchors, self._lines, self._root = {}, {}, None
+                    self._anchors, self._lines, self._columns, self._root = {}, {}, {}, None
                     line = _line(event)
                 case yaml.DocumentEndEvent():
-                    loaded.append(Loaded(self._root, line, self._lines))
+                    loaded.append(Loaded(self._root, line, self._lines, self._columns))
                 case yaml.ScalarEvent():
                     self._scalar(event)
                 case yaml.AliasEvent():
@@ -178,7 +184,7 @@ class Composer:
                 child(top.path, key), "merge keys are not read", event, value="<<",
                 hint="write the fields out, or use an alias for a whole value",
             )  # fmt: skip
-        self._lines.setdefault(child(top.path, key), _line(event))
+        self._written(child(top.path, key), event)
         top.seen.add(key)
         top.key = key
 
@@ -186,7 +192,7 @@ class Composer:
         if not self._stack:
             self._root = value
             return
-        self._lines.setdefault(path, _line(event))
+        self._written(path, event)
         top = self._stack[-1]
         if isinstance(top.value, list):
             top.value.append(value)
@@ -196,6 +202,10 @@ class Composer:
             top.key = _KEY_NEXT
         else:  # the name itself was refused: a name takes one turn, its value the next
             top.key = None if top.key is _KEY_NEXT else _KEY_NEXT
+
+    def _written(self, path: str, event: yaml.NodeEvent) -> None:
+        if path not in self._lines:
+            self._lines[path], self._columns[path] = _line(event), _column(event)
 
     def _resolve(self, event: yaml.ScalarEvent, path: str) -> Any:
         text: str = event.value

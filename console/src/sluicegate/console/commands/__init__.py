@@ -6,6 +6,7 @@ from sluicegate.console.commands import (
     apply,
     backtest,
     completion,
+    contract,
     decisions,
     delete,
     demo,
@@ -58,3 +59,4 @@ def register(app: typer.Typer) -> None:
         ("version", version.version),
     ):
         app.command(name, rich_help_panel=_TRY)(check)
+    app.add_typer(contract.app, name="contract", rich_help_panel=_TRY)

@@ -1,0 +1,88 @@
+"""A baseline: the findings of a day, so that only new ones fail. Made by `contract baseline`, kept in the repository."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from sluicegate.console.contracting.report import Finding, Report, Standing
+from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.explanations import explain
+from sluicegate.contracts.resources.base import Model
+
+
+class Known(Model):
+    """A finding that was there. Only the fingerprint counts; the rest tells people what it is."""
+
+    fingerprint: Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{16}$")]
+    """Of the finding."""
+    code: str
+    """Of the finding."""
+    subject: str
+    """What it is about."""
+    path: str
+    """Where."""
+    message: str
+    """What it said then."""
+
+
+class Baseline(Model):
+    """A file of known findings."""
+
+    schema_version: Literal["1"] = "1"
+    """Of this file."""
+    findings: tuple[Known, ...]
+    """In the order of subject, path, code; without days, so that a file written anew differs only by findings."""
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """Of all findings."""
+        return frozenset(one.fingerprint for one in self.findings)
+
+
+def of(report: Report) -> Baseline:
+    """Every finding of a report that a waiver does not cover and that can be lived with."""
+    kept = (one.diagnostic for one in report.findings if _counts(one))
+    known = {
+        one.fingerprint: Known(
+            fingerprint=one.fingerprint,
+            code=one.code,
+            subject=one.subject,
+            path=one.path,
+            message=one.message,
+        )
+        for one in kept
+    }
+    return Baseline(findings=tuple(sorted(known.values(), key=_order)))
+
+
+def _counts(finding: Finding) -> bool:
+    return not finding.refused and finding.standing is not Standing.WAIVED
+
+
+def _order(known: Known) -> tuple[str, ...]:
+    return (known.subject, known.path, known.code, known.fingerprint)
+
+
+def read(path: Path) -> Baseline:
+    """Raises Refused with every problem of the file."""
+    try:
+        data: Any = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        hint = "`sluicegate contract baseline -f … > FILE` writes it"
+        raise _unusable(path, "no such file", hint) from error
+    except (OSError, ValueError) as error:
+        raise _unusable(path, f"cannot be read: {error}", "write it anew") from error
+    if not isinstance(data, dict):
+        raise _unusable(path, "is no baseline", "write it anew")
+    try:
+        return Baseline.model_validate(data)
+    except ValidationError as error:
+        found = explain(error.errors(include_url=False, include_context=True), Baseline, data)
+        raise Refused(tuple(replace(one, source=str(path)) for one in found)) from error
+
+
+def _unusable(path: Path, message: str, hint: str) -> Refused:
+    return Refused((Problem(path="--baseline", message=message, value=str(path), hint=hint),))

@@ -1,0 +1,197 @@
+"""`contract diff`: the objects of two sides, matched by kind and name, and what changed for those who rely on them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sluicegate.console.contracting import git, reading
+from sluicegate.console.contracting.checking import judged, refusals
+from sluicegate.console.contracting.reading import Loaded, Read
+from sluicegate.console.contracting.report import Finding, Subject, unreadable
+from sluicegate.console.contracting.words import Mode
+from sluicegate.contracts.compatibility import Comparison, Level, compare
+from sluicegate.contracts.diagnostics import Diagnostic, Severity
+from sluicegate.contracts.documents import load
+from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.parsing import placed
+from sluicegate.contracts.resources import AgentWorkflow
+
+TOOL = "contract diff"
+CHECK = "compatibility"
+REMOVED, RENAMED = "WorkflowRemoved", "WorkflowRenamed"
+CODES: Mapping[str, str] = {
+    REMOVED: "A workflow of the old version is not in the new one: whoever calls it gets 404.",
+    RENAMED: "The workflow has another name: callers, sessions and recorded runs know the old one.",
+}
+
+
+def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
+    """One side. text: a file or folder, ``git:<revision>:<path>``, or ``git:<revision>`` for the path of `beside`.
+
+    Of ``git:<revision>`` a path that is not in it is no problem but an empty side: everything is new. Where git knows the
+    file under another name, it is read there.
+    """
+    if not text.startswith(git.PREFIX):
+        return reading.files([Path(text)], recursive=recursive)
+    try:
+        return _of_git(text, beside)
+    except Refused as error:
+        problems = tuple(replace(one, source=one.source or text) for one in error.problems)
+        return Loaded(reads=(), unreadable=problems)
+
+
+def _of_git(text: str, beside: str | None) -> Loaded:
+    name, _, given = text.removeprefix(git.PREFIX).partition(":")
+    at = git.revision(name)
+    if given:
+        return _of_revision(at, Path(given))
+    if beside is None or beside.startswith(git.PREFIX):
+        raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
+    path = Path(beside) if git.is_there(at, Path(beside)) else git.earlier(at, Path(beside))
+    return _of_revision(at, path) if path else Loaded(reads=())
+
+
+def _of_revision(at: git.Revision, path: Path) -> Loaded:
+    reads: list[Read] = []
+    problems: list[Problem] = []
+    from sluicegate.console.files import SUFFIXES
+
+    files = git.listed(at, path)
+    for file in files:
+        if len(files) > 1 and file.suffix not in SUFFIXES:
+            continue
+        try:
+            reads += reading.parsed(load(git.content(at, file), source=f"{git.PREFIX}{at.name}:{file}"))
+        except Refused as error:
+            problems += error.problems
+    return Loaded(reads=tuple(reads), unreadable=tuple(problems))
+
+
+def diff(old: Loaded, new: Loaded, *, level: Level, mode: Mode, where: str) -> tuple[Subject, ...]:
+    """A subject for each workflow of either side, and one for each file that could not be read.
+
+    where: the file or folder of the new side, to which what is no longer there belongs. Objects that are no workflows are
+    read, so that nothing broken is passed over, and not compared.
+    """
+    lost = tuple(unreadable(problem) for side in (old, new) for problem in side.unreadable)
+    return (*lost, *_compared(old, new, level, mode, where))
+
+
+def _compared(old: Loaded, new: Loaded, level: Level, mode: Mode, where: str) -> Iterator[Subject]:
+    pairs, left = _pairs(list(_workflows(old)), list(_workflows(new)))
+    for former, read in pairs:
+        if former is None and old.unreadable:
+            yield _subject(read, (), checks=(), skipped=(CHECK,))  # it may be in what could not be read
+        else:
+            yield _pair(former, read, level, mode)
+    for former in left:
+        found = refusals(former)
+        if found:
+            yield _subject(former, found, checks=("parsing", "verification"), skipped=(CHECK,))
+        elif not new.unreadable:
+            yield _subject(former, (_removed(former, where),))
+
+
+def _workflows(side: Loaded) -> Iterator[Read]:
+    return (read for read in side.reads if read.problems or isinstance(read.resource, AgentWorkflow))
+
+
+def _pairs(old: list[Read], new: list[Read]) -> tuple[list[tuple[Read | None, Read]], list[Read]]:
+    """Each new one with its former one, and the old ones that are left.
+
+    By kind and name; of several with one name by the name of their file, then in order. One alone on each side is a pair,
+    whatever its name.
+    """
+    if len(old) == len(new) == 1:
+        return [(old[0], new[0])], []
+    former: dict[int, Read] = {}
+    for is_pair in (_same_file, _same_name):
+        for number, read in enumerate(new):
+            found = [one for one in old if number not in former and is_pair(one, read)]
+            if found:
+                former[number] = found[0]
+                old.remove(found[0])
+    return [(former.get(number), read) for number, read in enumerate(new)], old
+
+
+def _same_name(old: Read, new: Read) -> bool:
+    return old.name == new.name
+
+
+def _same_file(old: Read, new: Read) -> bool:
+    files = {read.document.source.rpartition(":")[2].rpartition("/")[2] for read in (old, new)}
+    return old.name == new.name and len(files) == 1
+
+
+def _pair(old: Read | None, new: Read, level: Level, mode: Mode) -> Subject:
+    found = (*(refusals(old) if old else ()), *refusals(new))
+    if found:
+        return _subject(new, found, checks=("parsing", "verification"), skipped=(CHECK,))
+    if old is None:
+        return _subject(new, (), remarks=("new: there is nothing that it could break",))
+    assert isinstance(old.resource, AgentWorkflow)  # noqa: S101 - without refusals it is one
+    assert isinstance(new.resource, AgentWorkflow)  # noqa: S101
+    comparison = compare(old.resource, new.resource, level=level)
+    diagnostics = [judged(placed(one, new.document), mode, new.name) for one in comparison.diagnostics]
+    if old.name != new.name:
+        diagnostics.insert(0, _renamed(old, new))
+    findings = tuple(Finding(diagnostic=one, check=CHECK) for one in diagnostics)
+    return replace(
+        _subject(new, findings, remarks=tuple(_remarks(old, comparison))), facts=_facts(old, comparison)
+    )
+
+
+def _subject(read: Read, findings: tuple[Finding, ...], **others: Any) -> Subject:
+    source, checks = read.document.source, others.pop("checks", (CHECK,))
+    return Subject(name=read.name, source=source, checks=checks, findings=findings, **others)
+
+
+def _removed(old: Read, where: str) -> Finding:
+    diagnostic = Diagnostic(
+        code=REMOVED,
+        severity=Severity.ERROR,
+        path="",
+        message=f"{old.name} is no longer there; it was in {old.document.source}",
+        hint="keep it until nobody calls it, or waive this with a day on which that is so",
+        subject=old.name,
+        source=where,
+        line=1,
+    )
+    return Finding(diagnostic=diagnostic, check=CHECK)
+
+
+def _renamed(old: Read, new: Read) -> Diagnostic:
+    diagnostic = Diagnostic(
+        code=RENAMED,
+        severity=Severity.ERROR,
+        path="metadata.name",
+        message=f"{old.name} is now {new.name}: callers use the old name",
+        witness=old.name,
+        hint="keep the name and raise spec.version",
+        subject=new.name,
+    )
+    return placed(diagnostic, new.document)
+
+
+def _remarks(old: Read, comparison: Comparison) -> Iterator[str]:
+    yield (
+        f"{comparison.old} ({old.document.source}) → {comparison.new}: {comparison.verdict.value}, "
+        f"level {comparison.level.value}"
+    )
+    for consumer in comparison.consumers:
+        if consumer.reasons:
+            yield f"{consumer.name}: {consumer.verdict.value} ({', '.join(dict.fromkeys(consumer.reasons))})"
+
+
+def _facts(old: Read, comparison: Comparison) -> dict[str, Any]:
+    return {
+        "old": {"version": comparison.old, "source": old.document.source},
+        "new": {"version": comparison.new},
+        "level": comparison.level.value,
+        "verdict": comparison.verdict.value,
+        "consumers": [
+            {"name": one.name, "verdict": one.verdict.value, "reasons": list(one.reasons)}
+            for one in comparison.consumers
+        ],
+    }

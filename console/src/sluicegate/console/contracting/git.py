@@ -1,0 +1,87 @@
+"""Files of a git revision, through `git` in a subprocess; nothing is checked out, nothing is fetched."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.limits import MAX_BYTES
+
+PREFIX = "git:"
+SECONDS = 60.0
+_HINT = "fetch it first: `git fetch --depth=1 origin main:refs/remotes/origin/main`, or a checkout with the whole history"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit. name: as it was asked for."""
+
+    name: str
+    commit: str
+
+
+def revision(name: str) -> Revision:
+    """Raises Refused when there is no git, no repository here, or no such revision in it."""
+    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if found.returncode:
+        if _git("rev-parse", "--git-dir").returncode:
+            raise _refused(name, "this folder is in no git repository", "run it in a checkout")
+        raise _refused(name, "no such revision", _HINT)
+    return Revision(name, found.stdout.decode().strip())
+
+
+def is_there(at: Revision, path: Path) -> bool:
+    """Whether the revision has a file or folder at `path`, as seen from the present folder."""
+    return not _git("cat-file", "-e", f"{at.commit}:{_seen(path)}").returncode
+
+
+def listed(at: Revision, path: Path) -> tuple[Path, ...]:
+    """`path` if it is a file there, else all files below it."""
+    kind = _git("cat-file", "-t", f"{at.commit}:{_seen(path)}").stdout.strip()
+    if kind != b"tree":
+        return (path,)
+    found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, f"{_seen(path)}/")
+    return tuple(Path(name) for name in found.stdout.decode(errors="replace").split("\0") if name)
+
+
+def content(at: Revision, path: Path) -> bytes:
+    """At most one byte more than the limit of a file, which is then refused by the loader. Raises Refused."""
+    found = _git("show", f"{at.commit}:{_seen(path)}")
+    if found.returncode:
+        raise _refused(f"{at.name}:{path}", "no such file in this revision", "check the path")
+    return found.stdout[: MAX_BYTES + 1]
+
+
+def earlier(at: Revision, path: Path) -> Path | None:
+    """The file that git takes for the former one of `path`, which is not in the revision: it was renamed."""
+    found = _git("diff", "--relative", "--find-renames", "--diff-filter=R", "--name-status", "-z", at.commit)
+    words = found.stdout.decode(errors="replace").split("\0")
+    for before, after in zip(words[1::3], words[2::3], strict=False):
+        if PurePosixPath(after) == PurePosixPath(path.as_posix()):
+            return Path(before)
+    return None
+
+
+def _seen(path: Path) -> str:
+    """`path` as git takes it: from the present folder, whatever the folder of the repository is."""
+    here = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+    text = here.as_posix()
+    return text if text.startswith(("./", "../")) else f"./{text}"
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(  # noqa: S603 - words of ours; what users give is behind --end-of-options or a commit
+            ["git", *words],  # noqa: S607 - the git of who calls
+            capture_output=True,
+            check=False,
+            timeout=SECONDS,
+        )
+    except FileNotFoundError as error:
+        raise _refused("git", "git is not installed", "install git, or compare two files") from error
+    except subprocess.TimeoutExpired as error:
+        raise _refused("git", f"git did not answer within {SECONDS:g} s", "try again") from error
+
+
+def _refused(value: str, message: str, hint: str) -> Refused:
+    return Refused((Problem(path="git", message=message, value=value, hint=hint),))
