@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from sluicegate.contracts.evidence import Ablation, ArmFacts, EvidenceKey, Observation
-from sluicegate.contracts.resources.rollout import RolloutSpec
+from sluicegate.contracts.resources.rollout import ObservedOutput, PlannedStage, RolloutSpec
 from sluicegate.contracts.runs import Coalition
-from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
+from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import gates, planning
 from sluicegate.rollout.judging import View
@@ -35,16 +35,35 @@ BASELINE = {"WorkflowSuccessRate": "0.9", "ContractViolations": "0.1", "Workflow
 }
 
 
+OUTPUTS = tuple(
+    ObservedOutput(component=component, output=output, numeric=numeric, live=False)
+    for component, output, numeric in (("planner", "intent", False), ("agent", "score", True))
+)
+INTENTS = ("ask", "buy", "cancel", "refund")
+
+
 def asked() -> RolloutSpec:
-    """Every default gate, four components, a reward."""
+    """Every default gate, four components, a reward; drift and contributions wherever they can be asked."""
     body = workflow_spec("2.0.0").to_json()
     spec = rollout(workflow_spec("2.0.0").model_validate({**body, "reward": "output.reward"})).spec
-    return spec.model_copy(update={"components": COMPONENTS})
+    stages = tuple(_with_all(stage) for stage in spec.stages)
+    return spec.model_copy(update={"components": COMPONENTS, "observed": OUTPUTS, "stages": stages})
+
+
+def _with_all(stage: PlannedStage) -> PlannedStage:
+    signals = [Signal.DRIFT] if stage.name is not Stage.FULL else []
+    signals += [Signal.SHAPLEY_VARIANCE] if stage.name in MIRRORED_STAGES else []
+    deltas = {"margin": "0.05", "delta": "0.05", "delta_phi": "0.05"}
+    more = (
+        stage.gates[0].model_copy(update={"name": signal, "signal": signal, **deltas}) for signal in signals
+    )
+    return stage.model_copy(update={"gates": (*stage.gates, *more)})
 
 
 def ablation(draw: random.Random) -> Ablation:
     coalition = Coalition(players=COMPONENTS, mask=draw.randrange(16), probability=0.1)
-    return Ablation(coalition=coalition, reward=draw.random())
+    stable = draw.choice((None, draw.random())) if draw.random() < 0.2 else draw.random()
+    return Ablation(coalition=coalition, reward=draw.random(), stable=stable)
 
 
 def facts(draw: random.Random, *new: str) -> ArmFacts:
@@ -58,7 +77,19 @@ def facts(draw: random.Random, *new: str) -> ArmFacts:
         violated=draw.choice((0.0, 1.0)),
         reward=draw.choice((None, draw.random(), float("nan"))) if draw.random() < 0.2 else draw.random(),
         disagrees=draw.random(),
+        similarity=draw.random(),
+        texts=tuple(draw.choice((None, draw.random())) for _ in range(draw.randrange(3))),
+        evaluated=draw.choice((None, draw.random(), draw.random())),
+        outcome=draw.choice((None, 0.0, 1.0, 1.0)),
+        choices={"planner.intent": _shares(draw, *(("sell",) if new else ()))},
+        numbers={"agent.score": tuple(draw.random() for _ in range(draw.randrange(4)))},
     )
+
+
+def _shares(draw: random.Random, *new: str) -> dict[str, float]:
+    """Of one run or of several; sometimes nothing."""
+    given = draw.choices((*INTENTS, *new), k=draw.choice((0, 1, 1, 3)))
+    return {value: given.count(value) / len(given) for value in given}
 
 
 def stream(stage: Stage, count: int = UNITS) -> list[Observation]:
@@ -78,10 +109,11 @@ def stream(stage: Stage, count: int = UNITS) -> list[Observation]:
             control=facts(draw) if draw.random() < 0.5 else None,
             dropped=int(draw.random() < 0.1),
             ablation=ablation(draw),
+            mixed=ablation(draw) if draw.random() < 0.5 else None,
         )
         if stage not in MIRRORED_STAGES:
             arm = "candidate" if draw.random() < 0.3 else "stable"
-            nobody: dict[str, Any] = dict.fromkeys(("stable", "candidate", "control", "ablation"))
+            nobody: dict[str, Any] = dict.fromkeys(("stable", "candidate", "control", "ablation", "mixed"))
             one = replace(one, **nobody | {arm: facts(draw, *(NEW if arm == "candidate" else ()))})
         found.append(one)
     return found
@@ -98,6 +130,20 @@ def findings(stage: Stage, parts: Sequence[Sequence[Observation]]) -> Iterator[s
         state = fold.to_bytes()
         view = View(spec=spec, stage=planning.stage_of(spec, stage), evidence=fold.evidence(), now=later(900))
         yield repr(gates.evaluate(view)) + state.decode()
+
+
+def test_the_stream_reaches_every_kind_of_evidence() -> None:
+    """What no unit feeds would be the same without being looked at."""
+    for stage in Stage:
+        fold = Fold(EvidenceKey("ro-1", stage, 1), planning.questions(asked(), stage, BASELINE, 1000.0))
+        fold.add_all(stream(stage))
+        found = fold.evidence()
+        assert all(one.units for one in found.signals)
+        assert (found.improvement is not None) == (stage is Stage.CONTROLLED)
+        is_mirrored = stage in MIRRORED_STAGES
+        assert bool(found.ablated and found.stable_ablated and found.mixed) == is_mirrored
+        assert bool(found.of(Signal.SHAPLEY_VARIANCE)) == is_mirrored
+        assert len(found.of(Signal.DRIFT)) == (0 if stage is Stage.FULL else len(OUTPUTS))
 
 
 @pytest.mark.parametrize("stage", list(Stage))
