@@ -12,18 +12,21 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from sluicegate.contracts import cel_syntax
+from sluicegate.contracts import cel_syntax, cel_tree
 from sluicegate.contracts.cel_syntax import ANY_INDEX, Path
+from sluicegate.contracts.cel_tree import Node, Reference
 from sluicegate.contracts.errors import SluicegateError
 from sluicegate.contracts.suggestions import closest, listed
 
 ROOTS = ("input", "steps", "run", "headers")
 MAX_LENGTH = 4096
+VARIABLE_TYPES = ("string", "int", "double", "bool", "dyn")
+"""CEL's types that `compile_over` gives to variables; ``dyn`` may be anything."""
 
 Scope = Mapping[str, Any]
 Evaluate = Callable[[Scope], Any]
@@ -34,6 +37,7 @@ _CEL_ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _CEL_STATUS = re.compile(r"^[A-Z_]+: |\s*\[[A-Z_]+\]$")
 _UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
 _MAX_DEPTH = 64
+_ROOT_VARIABLES = tuple((root, "dyn") for root in ROOTS)
 
 
 class ExpressionError(SluicegateError):
@@ -62,6 +66,7 @@ class Compiled:
     references: tuple[Path, ...]
     guards: tuple[Path, ...] = ()
     result_type: str = "dyn"
+    syntax: bytes = field(default=b"", compare=False, repr=False)  # of CEL, for `tree`
     evaluate: Evaluate = field(compare=False, repr=False)
 
     @property
@@ -72,15 +77,35 @@ class Compiled:
 
 def compile_expression(text: str) -> Compiled:
     """Compile once. Raises ExpressionError with the column of the mistake."""
-    if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"is {len(text)} characters long, at most {MAX_LENGTH} are allowed")
+    _check_length(text)
     stripped = text.strip()
     if _PATH.fullmatch(stripped):
         keys = _keys(stripped)
         if keys[0] in ROOTS:
             names = tuple(ANY_INDEX if isinstance(key, int) else key for key in keys)
             return Compiled(text=text, is_path=True, references=(names,), evaluate=_getter(stripped, keys))
-    return _compile_cel(text)
+    return _compile_cel(text, _ROOT_VARIABLES)
+
+
+def compile_over(text: str, variables: Mapping[str, str]) -> Compiled:
+    """CEL over variables of the caller's own (name → one of VARIABLE_TYPES) instead of the roots, checked against their types.
+
+    Raises ExpressionError with the column of the mistake.
+    """
+    _check_length(text)
+    return _compile_cel(text, tuple(variables.items()))
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"is {len(text)} characters long, at most {MAX_LENGTH} are allowed")
+
+
+def tree(compiled: Compiled) -> Node:
+    """How the expression is made up, for those who reason about it without running it."""
+    if compiled.is_path:
+        return Reference(_keys(compiled.text.strip()))
+    return cel_tree.read(compiled.syntax)
 
 
 def _keys(path: str) -> tuple[str | int, ...]:
@@ -156,22 +181,28 @@ def _type_name(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-@cache
-def _environment() -> Any:
-    """One environment for all; it is not changed after this."""
+_Variables = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=64)
+def _environment(variables: _Variables) -> Any:
+    """One environment for all that have these variables; it is not changed after this."""
     from cel_expr_python import cel  # type: ignore[import-untyped]  # noqa: PLC0415 - plain paths do without
 
-    return cel.NewEnv(variables=dict.fromkeys(ROOTS, cel.Type.DYN)), cel.Type.ERROR
+    types = {name: getattr(cel.Type, type_name.upper()) for name, type_name in variables}
+    return cel.NewEnv(variables=types), cel.Type.ERROR
 
 
-def _compile_cel(text: str) -> Compiled:
-    environment, error_type = _environment()
+def _compile_cel(text: str, variables: _Variables) -> Compiled:
+    environment, error_type = _environment(variables)
+    roots = tuple(name for name, _ in variables)
     try:
         program = environment.compile(text)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise _syntax_error(text, str(error), environment) from None
-    names = cel_syntax.names_in(program.serialize())
-    references = tuple(dict.fromkeys(path for path in names.references if path[0] in ROOTS))
+        raise _syntax_error(text, str(error), environment, roots) from None
+    syntax = program.serialize()
+    names = cel_syntax.names_in(syntax)
+    references = tuple(dict.fromkeys(path for path in names.references if path[0] in roots))
     needed = _tree(references)
 
     def evaluate(scope: Scope) -> Any:
@@ -192,6 +223,7 @@ def _compile_cel(text: str) -> Compiled:
         references=references,
         guards=tuple(dict.fromkeys(names.guards)),
         result_type=program.return_type().name().lower(),
+        syntax=syntax,
         evaluate=evaluate,
     )
 
@@ -291,12 +323,12 @@ def _is_there(path: Path, scope: Scope) -> bool:
     return True
 
 
-def _syntax_error(text: str, message: str, environment: Any) -> ExpressionError:
-    unknown = _unknown_root(text, message, environment)
+def _syntax_error(text: str, message: str, environment: Any, roots: tuple[str, ...]) -> ExpressionError:
+    unknown = _unknown_root(text, message, environment, roots)
     if unknown is not None:
-        near = closest(unknown, ROOTS)
+        near = closest(unknown, roots)
         return ExpressionError(
-            f"unknown name {unknown}; there is {', '.join(ROOTS)}",
+            f"unknown name {unknown}; there is {listed(roots)}",
             column=text.find(unknown) + 1,
             hint=f"did you mean {near}?" if near else None,
         )
@@ -309,13 +341,13 @@ def _syntax_error(text: str, message: str, environment: Any) -> ExpressionError:
     )
 
 
-def _unknown_root(text: str, message: str, environment: Any) -> str | None:
+def _unknown_root(text: str, message: str, environment: Any, roots: tuple[str, ...]) -> str | None:
     """The name that is not a root; CEL itself reports the whole path as one undeclared reference."""
     undeclared = _UNDECLARED.search(message)
     if undeclared is None:
         return None
     references = cel_syntax.names_in(environment.compile(text, disable_check=True).serialize()).references
     for path in references:
-        if path[0] not in ROOTS and undeclared[1].lstrip(".").split(".")[0] == path[0]:
+        if path[0] not in roots and undeclared[1].lstrip(".").split(".")[0] == path[0]:
             return path[0]
     return None

@@ -1,0 +1,1 @@
+"""Tables of other programs: JDM of rule editors, spreadsheets, DMN for auditors."""
