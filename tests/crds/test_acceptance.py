@@ -210,7 +210,7 @@ def test_columns_show_where_a_workflow_stands(server: Server, installed: Control
     name = server.stored({**kinds.full("AgentWorkflow"), "metadata": {"name": "seen"}})["metadata"]["name"]
     head, row = installed.kubectl("get", "awf", name, "-o", "wide").stdout.splitlines()
     assert head.split() == [
-        "NAME", "PHASE", "STAGE", "CANDIDATE", "TRAFFIC", "GATE", "READY", "AGE", "STABLE", "REASON", "SAMPLES", "NEXT", "ATTEMPT",
+        "NAME", "PHASE", "STAGE", "CANDIDATE", "TRAFFIC", "GATE", "READY", "AGE", "STABLE", "REASON", "SAMPLES", "DECISION-IN", "NEXT", "ATTEMPT",
     ]  # fmt: skip
     for word in ("Progressing", "Canary", "2.0.0", "1 % mirrored", "Wait 0/1", "1.0.0", "Waiting", "41/100"):
         assert word in row

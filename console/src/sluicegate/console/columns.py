@@ -154,6 +154,11 @@ def _next(row: Row) -> Any:
     return span((at - row.now).total_seconds()) if at else None
 
 
+def _decision_in(row: Row) -> Any:
+    seconds = row.passage.get("estimatedSecondsToDecision")
+    return span(seconds) if seconds else None
+
+
 def _reason(row: Row) -> Any:
     return _condition(row, "Ready").get("reason")
 
@@ -174,6 +179,7 @@ _MORE: tuple[Column, ...] = (
             need(row.passage["samples"], row.passage.get("needed")) if "samples" in row.passage else None
         ),
     ),
+    ("Decision-in", _decision_in),
     ("Next", _next),
     ("Attempt", lambda row: row.passage.get("attempt")),
 )

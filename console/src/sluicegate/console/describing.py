@@ -87,6 +87,7 @@ def _workflow(item: Object, related: Related, now: datetime) -> list[str]:
 def _rollout(item: Object, related: Related, now: datetime) -> list[str]:
     del related
     spec, status = item["spec"], item.get("status") or {}
+    seconds = status.get("estimatedSecondsToDecision")
     return [
         _fields(
             Workflow=spec["workflow"],
@@ -98,6 +99,7 @@ def _rollout(item: Object, related: Related, now: datetime) -> list[str]:
             Attempt=status.get("attempt"),
             Share=traffic(status.get("share"), status.get("stage")),
             Samples=need(status.get("samples", 0), status.get("needed")),
+            DecisionIn=f"about {output.span(seconds)} at the present rates" if seconds else None,
             Started=_when(status.get("startedAt"), now),
             StageStarted=_when(status.get("stageStartedAt"), now),
             Ended=_when(status.get("endedAt"), now),

@@ -18,7 +18,7 @@ from sluicegate.contracts.resources.source import Limit, Source
 from sluicegate.contracts.stages import Verdict
 from sluicegate.contracts.verification.sources import counts
 from sluicegate.observability.counts import log_e
-from sluicegate.rollout import judging, phrases
+from sluicegate.rollout import arrival, judging, phrases
 from sluicegate.rollout.judging import Ruling, View, at_deadline, units_to_go
 from sluicegate.rollout.measurements import Outcome
 from sluicegate.rollout.measuring import broken
@@ -177,7 +177,7 @@ def _needs_more(case: Case) -> Ruling:
     tail = (
         "no end in sight at the present rates"
         if more is None
-        else f"needs about {more} more of the candidate"
+        else f"needs about {more} more of the candidate{arrival.told(arrival.of_counts(case.view, have, more))}"
     )
     said = f"{_rates(case)}: not decided (e = {phrases.evalue(e)} < {phrases.evalue(needed)} = 1/α), {tail}"
     return Ruling(Verdict.WAIT, "NeedsMore", said, need=None if more is None else have + more)

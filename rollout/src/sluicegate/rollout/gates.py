@@ -15,6 +15,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.rollout import (
+    arrival,
     drifts,
     explaining,
     external,
@@ -270,20 +271,15 @@ def _needs_more(case: Case) -> Ruling:
     if more is None:
         tail = "no end in sight at the present rates"
     else:
-        tail = f"needs about {more} more units{_time(case.evidence, more)}"
+        tail = (
+            f"needs about {more} more units{arrival.told(arrival.of_units(case.evidence, item.units, more))}"
+        )
     return Ruling(
         Verdict.WAIT,
         "NeedsMore",
         f"{_seen(case)}: not decided (e = {e} < {needed} = 1/α), {tail}",
         need=None if more is None else item.units + more,
     )
-
-
-def _time(evidence: StageEvidence, more: int) -> str:
-    rate = evidence.units_per_hour
-    if rate is None or not math.isfinite(rate) or rate <= 0.0:
-        return ""
-    return f" (≈ {phrases.duration(3600.0 * more / rate)})"
 
 
 def _seen(case: Case) -> str:

@@ -26,7 +26,7 @@ MOST_UNITS: Final = 1e9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """A stage's evidence at a moment. late: the stage's deadline is over, so that waiting has ended. measured: of gates
-    with a source."""
+    with a source. active_seconds: in the stage so far, without pauses; 0: not known."""
 
     spec: RolloutSpec
     stage: PlannedStage
@@ -34,6 +34,7 @@ class View:
     now: datetime
     late: bool = False
     measured: tuple[Measured, ...] = ()
+    active_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

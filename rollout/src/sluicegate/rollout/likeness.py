@@ -15,7 +15,7 @@ from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Verdict
 from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
-from sluicegate.rollout import judging
+from sluicegate.rollout import arrival, judging
 from sluicegate.rollout.judging import MOST_UNITS, Ruling, View, at_deadline, stale
 
 LEAST_PAIRS: Final = 1000
@@ -141,8 +141,9 @@ def _needs_more(case: _Case) -> Ruling:
     if need is None:
         return Ruling(Verdict.WAIT, "NeedsMore", f"{text}, no end in sight at the present numbers")
     more = max(need - case.item.units, 1)
+    when = arrival.told(arrival.of_units(case.evidence, case.item.units, more))
     return Ruling(
-        Verdict.WAIT, "NeedsMore", f"{text}, needs about {more} more pairs", need=case.item.units + more
+        Verdict.WAIT, "NeedsMore", f"{text}, needs about {more} more pairs{when}", need=case.item.units + more
     )
 
 

@@ -10,6 +10,7 @@ from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutStatus
 from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import (
+    arrival,
     decisions,
     gates,
     improvement,
@@ -52,6 +53,7 @@ class Survey:
     findings: tuple[Finding, ...]
     late: bool
     measured: tuple[Measured, ...] = ()
+    seconds: int | None = None  # to a decision, estimated
 
 
 def take_bearings(observed: RolloutObserved) -> Bearings:
@@ -101,17 +103,28 @@ def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> S
     spec, stage = observed.rollout.spec, Stage(status.state.value)
     planned = planning.stage_of(spec, stage)
     evidence = own_evidence(observed, status)
-    late = transitions.active_seconds(status, now) >= planned.max_duration_seconds
+    active = transitions.active_seconds(status, now)
+    late = active >= planned.max_duration_seconds
     key = EvidenceKey(observed.rollout.metadata.uid or "", stage, status.attempt)
     measured = measuring.after(status.measured, planned, key, observed.measurements)
-    view = judging.View(spec=spec, stage=planned, evidence=evidence, now=now, late=late, measured=measured)
+    view = judging.View(
+        spec=spec,
+        stage=planned,
+        evidence=evidence,
+        now=now,
+        late=late,
+        measured=measured,
+        active_seconds=active,
+    )
+    findings = gates.evaluate(view)
     return Survey(
         bearings=bearings,
         planned=planned,
         evidence=evidence,
-        findings=gates.evaluate(view),
+        findings=findings,
         late=late,
         measured=measured,
+        seconds=arrival.to_decision(view, findings, _soaked(planned, evidence, status, now)),
     )
 
 
@@ -201,7 +214,7 @@ def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: dat
     units = 0 if seen.evidence is None else seen.evidence.units
     if units < planned.min_runs:
         lacking.append(f"{units} of {planned.min_runs} units")
-    soaked = _soaked(seen, status, now)
+    soaked = _soaked(planned, seen.evidence, status, now)
     if soaked < planned.min_duration_seconds:
         lacking.append(f"{phrases.duration(soaked)} of {phrases.duration(planned.min_duration_seconds)}")
     if people.missing:
@@ -209,11 +222,13 @@ def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: dat
     return Requirements(lacking=tuple(lacking), gates_pass=gates_pass, people=people)
 
 
-def _soaked(seen: Survey, status: RolloutStatus, now: datetime) -> float:
+def _soaked(
+    planned: PlannedStage, evidence: StageEvidence | None, status: RolloutStatus, now: datetime
+) -> float:
     """Where no gate asks for units, the candidate is taken as seen from the start of the stage."""
-    if seen.planned is not None and not planning.asks_for_units(seen.planned):
+    if not planning.asks_for_units(planned):
         return transitions.active_seconds(status, now)
-    return transitions.soaked_seconds(status, seen.evidence, now)
+    return transitions.soaked_seconds(status, evidence, now)
 
 
 def hold(seen: Survey, status: RolloutStatus, needs: Requirements) -> RolloutStatus:

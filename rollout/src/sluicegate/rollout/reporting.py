@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources import WorkflowRollout
 from sluicegate.contracts.resources.base import Fraction, StatusPhase
-from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, PlannedStage, RolloutStatus
+from sluicegate.contracts.resources.rollout import DecisionRecord, GateStatus, RolloutStatus
 from sluicegate.contracts.stages import Outcome, Signal, State, Verdict
-from sluicegate.rollout import conditions, summaries, table, transitions, verdicts
+from sluicegate.rollout import conditions, phrases, summaries, table, transitions, verdicts
 from sluicegate.rollout.conditions import Wanted, is_true
 from sluicegate.rollout.looks import Requirements, Survey
 from sluicegate.rollout.model import Delete, Ref, RolloutObserved
@@ -45,7 +44,7 @@ def with_numbers(
     digest = None
     if seen.evidence is not None:
         digest = transitions.evidence_digest(seen.evidence, _without_sentences(found))
-    asked = (item.need or 0 for item in seen.findings if item.signal is not Signal.EXTERNAL)
+    asked = (item.need or 0 for item in seen.findings if item.required and item.signal is not Signal.EXTERNAL)
     needed = max([planned.min_runs, *asked])
     interval = timedelta(seconds=rollout.spec.evaluation_interval_seconds)
     return status.model_copy(
@@ -55,25 +54,13 @@ def with_numbers(
             "samples": units,
             "needed": needed,
             "evidence_digest": digest,
-            "estimated_seconds_to_decision": _estimate(status, seen, planned, needed, now),
+            "estimated_seconds_to_decision": seen.seconds,
             "next_evaluation_at": now + interval
             if transitions.is_due(status.next_evaluation_at, now, interval)
             else status.next_evaluation_at,
             "numbers_at": now,
         }
     )
-
-
-def _estimate(
-    status: RolloutStatus, seen: Survey, planned: PlannedStage, needed: int, now: datetime
-) -> int | None:
-    """Seconds until the stage has its samples and its time, at the present rate; None when that is unknown."""
-    evidence = seen.evidence
-    if evidence is None or not evidence.units_per_hour:
-        return None
-    sampling = max(0, needed - evidence.units) / evidence.units_per_hour * 3600.0
-    soaking = planned.min_duration_seconds - transitions.soaked_seconds(status, evidence, now)
-    return round(max(sampling, soaking, 0.0))
 
 
 def with_report(
@@ -125,7 +112,7 @@ def _conditions(
     yield Wanted("Stalled", stuck is not None or _ended_badly(status), *(stuck or (reason, status.message)))
     yield _traffic(observed, status)
     if seen.planned is not None and seen.planned.gates:
-        yield from _evidence(seen.findings, needs)
+        yield from _evidence(seen, needs)
     yield from _people(seen, needs)
     yield Wanted("Paused", status.paused, "PausedByPerson" if status.paused else "NotPaused")
     aborted = status.outcome is Outcome.ABORTED
@@ -179,12 +166,13 @@ def _traffic(observed: RolloutObserved, status: RolloutStatus) -> Wanted:
     return conditions.traffic(observed, status.plan_version)
 
 
-def _evidence(findings: tuple[Finding, ...], needs: Requirements) -> Iterator[Wanted]:
-    verdict = verdicts.combine(findings)
-    open_gates = [item for item in findings if item.required and item.verdict is not Verdict.PASS]
+def _evidence(seen: Survey, needs: Requirements) -> Iterator[Wanted]:
+    verdict = verdicts.combine(seen.findings)
+    open_gates = [item for item in seen.findings if item.required and item.verdict is not Verdict.PASS]
     lacking = "; ".join([*(f"{item.gate}: {item.reason}" for item in open_gates), *needs.lacking])
     enough = verdict in {Verdict.PASS, Verdict.FAIL}
-    yield Wanted("EvidenceSufficient", enough, "Sufficient" if enough else "NeedsMore", lacking)
+    when = f"; about {phrases.duration(seen.seconds)} at the present rates" if seen.seconds else ""
+    yield Wanted("EvidenceSufficient", enough, "Sufficient" if enough else "NeedsMore", lacking + when)
     truth = {Verdict.PASS: True, Verdict.FAIL: False}.get(verdict)
     yield Wanted("AnalysisPassed", truth, verdict.value, open_gates[0].message if open_gates else lacking)
 

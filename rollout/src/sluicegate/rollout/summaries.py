@@ -8,7 +8,7 @@ from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import GateStatus, RolloutStatus, Summary
 from sluicegate.contracts.resources.workflow import Progress
 from sluicegate.contracts.stages import MIRRORED_STAGES, Check, State, Verdict
-from sluicegate.rollout import improvement, shares, table
+from sluicegate.rollout import improvement, phrases, shares, table
 
 NUMBERS_EVERY: Final = timedelta(seconds=60)
 """How often a workflow's status repeats numbers of its rollout that move."""
@@ -31,6 +31,7 @@ def of_rollout(status: RolloutStatus) -> Summary:
         traffic=_traffic(status) if status.state in table.STAGES else None,
         gate=_gates(status.gates),
         samples=f"{status.samples}/{status.needed}" if status.needed else str(status.samples),
+        decision_in=_decision_in(status),
     )
 
 
@@ -44,6 +45,7 @@ def of_workflow(rollout: WorkflowRollout | None, old: Progress | None) -> Progre
         traffic=summary.traffic,
         gate=summary.gate,
         samples=summary.samples,
+        decision_in=summary.decision_in,
         attempt=status.attempt,
         next_evaluation_at=status.next_evaluation_at,
         numbers_at=status.numbers_at,
@@ -60,7 +62,9 @@ def _is_told(old: Progress, found: Progress) -> bool:
 
 
 def _without_numbers(progress: Progress) -> Progress:
-    return progress.model_copy(update={"samples": None, "next_evaluation_at": None, "numbers_at": None})
+    return progress.model_copy(
+        update=dict.fromkeys(("samples", "decision_in", "next_evaluation_at", "numbers_at"))
+    )
 
 
 def _traffic(status: RolloutStatus) -> str | None:
@@ -69,6 +73,11 @@ def _traffic(status: RolloutStatus) -> str | None:
         return None
     text = _percent(status.share)
     return f"{text} mirrored" if status.state.value in _MIRRORED else text
+
+
+def _decision_in(status: RolloutStatus) -> str | None:
+    seconds = status.estimated_seconds_to_decision if status.state in table.STAGES else None
+    return phrases.duration(seconds) if seconds else None
 
 
 def _percent(share: Fraction) -> str:

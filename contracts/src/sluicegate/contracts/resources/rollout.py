@@ -208,6 +208,8 @@ class Summary(Model):
     """The worst verdict and how many gates passed: `Wait 3/5`; of a failure which it is: `Fail success`."""
     samples: str | None = None
     """Units there are and units needed: `412/1000`."""
+    decision_in: str | None = None
+    """`estimatedSecondsToDecision` in words: `3.33 min`."""
 
 
 class RolloutStatus(Status):
@@ -274,7 +276,7 @@ class RolloutStatus(Status):
     conditions: tuple[Condition, ...] = ()
     """See [conditions](conditions.md)."""
     estimated_seconds_to_decision: int | None = None
-    """At the present rates; absent when there is no estimate."""
+    """Until the stage has its units, its time and the slowest of its required gates, at the rates measured in it. Absent when one of them does not say."""
 
 
 class WorkflowRollout(Resource):

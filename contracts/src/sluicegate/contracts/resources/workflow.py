@@ -292,6 +292,8 @@ class Progress(Model):
     """The worst verdict and how many gates passed: `Wait 3/5`; of a failure which it is: `Fail success`."""
     samples: str | None = None
     """Units there are and units needed: `412/1000`; at most a minute old."""
+    decision_in: str | None = None
+    """Estimated time until the stage is decided: `3.33 min`, as of `numbersAt`."""
     attempt: int = 1
     """Of the rollout."""
     next_evaluation_at: datetime | None = None
