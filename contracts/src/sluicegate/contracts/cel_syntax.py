@@ -27,24 +27,29 @@ class Names:
 
 def names_in(serialized: bytes) -> Names:
     """All names that are not bound by a macro of the expression itself."""
-    message = _message(serialized)
-    kind = message[1][0].rsplit(b"/", 1)[-1]
     names = Names()
-    _walk(_message(message[_ANY_VALUE][0])[_EXPR_OF[kind]][0], frozenset(), names)
+    _walk(root(serialized), frozenset(), names)
     return names
 
 
+def root(serialized: bytes) -> bytes:
+    """The outermost `Expr`."""
+    message = fields_of(serialized)
+    kind = message[1][0].rsplit(b"/", 1)[-1]
+    return fields_of(message[_ANY_VALUE][0])[_EXPR_OF[kind]][0]
+
+
 def _walk(data: bytes, bound: frozenset[str], names: Names) -> None:
-    node = _message(data)
+    node = fields_of(data)
     path = _chain(node, bound, names)
     if path is not None:
         if path[0] not in bound:
             names.references.append(path)
-            if _SELECT in node and 3 in _message(node[_SELECT][0]):
+            if _SELECT in node and 3 in fields_of(node[_SELECT][0]):
                 names.guards.append(path)
         return
     if _COMPREHENSION in node:
-        _walk_comprehension(_message(node[_COMPREHENSION][0]), bound, names)
+        _walk_comprehension(fields_of(node[_COMPREHENSION][0]), bound, names)
         return
     for child in _children(node):
         _walk(child, bound, names)
@@ -63,71 +68,72 @@ def _walk_comprehension(fields: dict[int, list[bytes]], bound: frozenset[str], n
 def _chain(node: dict[int, list[bytes]], bound: frozenset[str], names: Names) -> Path | None:
     """`a.b["c"][0]` as a path, or None when the node is something else."""
     if _IDENT in node:
-        return (_text(_message(node[_IDENT][0]), 1).lstrip("."),)
+        return (text_at(fields_of(node[_IDENT][0]), 1).lstrip("."),)
     if _SELECT in node:
-        select = _message(node[_SELECT][0])
-        base = _chain(_message(select[1][0]), bound, names)
-        return None if base is None else (*base, _text(select, 2))
+        select = fields_of(node[_SELECT][0])
+        base = _chain(fields_of(select[1][0]), bound, names)
+        return None if base is None else (*base, text_at(select, 2))
     if _CALL in node:
-        call = _message(node[_CALL][0])
-        if _text(call, 2) == "_[_]":
+        call = fields_of(node[_CALL][0])
+        if text_at(call, 2) == "_[_]":
             return _indexed(call[3], bound, names)
     return None
 
 
 def _indexed(arguments: list[bytes], bound: frozenset[str], names: Names) -> Path | None:
-    base = _chain(_message(arguments[0]), bound, names)
+    base = _chain(fields_of(arguments[0]), bound, names)
     if base is None:
         return None
-    index = _message(arguments[1])
+    index = fields_of(arguments[1])
     if _CONST in index:
-        constant = _message(index[_CONST][0])
-        return (*base, _text(constant, _STRING_CONST) if _STRING_CONST in constant else ANY_INDEX)
+        constant = fields_of(index[_CONST][0])
+        return (*base, text_at(constant, _STRING_CONST) if _STRING_CONST in constant else ANY_INDEX)
     _walk(arguments[1], bound, names)
     return (*base, ANY_INDEX)
 
 
 def _children(node: dict[int, list[bytes]]) -> Iterator[bytes]:
     if _SELECT in node:
-        yield _message(node[_SELECT][0])[1][0]
+        yield fields_of(node[_SELECT][0])[1][0]
     for call in node.get(_CALL, ()):
-        fields = _message(call)
+        fields = fields_of(call)
         yield from fields.get(1, ())
         yield from fields.get(3, ())
     for items in node.get(_LIST, ()):
-        yield from _message(items).get(1, ())
+        yield from fields_of(items).get(1, ())
     for struct in node.get(_STRUCT, ()):
-        for entry in _message(struct).get(2, ()):
-            fields = _message(entry)
+        for entry in fields_of(struct).get(2, ()):
+            fields = fields_of(entry)
             yield from fields.get(3, ())
             yield from fields.get(4, ())
 
 
-def _text(message: dict[int, list[bytes]], number: int) -> str:
+def text_at(message: dict[int, list[bytes]], number: int) -> str:
+    """A field that holds a text; empty when it is absent."""
     return message[number][0].decode() if number in message else ""
 
 
-def _message(data: bytes) -> dict[int, list[bytes]]:
-    """Fields of one protobuf message, by number; numbers as empty bytes, since only their presence is used."""
+def fields_of(data: bytes) -> dict[int, list[bytes]]:
+    """Fields of one protobuf message, by number, each as its bytes: of a number those that encode it."""
     fields: dict[int, list[bytes]] = {}
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
+        key, at = varint(data, at)
         wire = key & 7
-        value = b""
         if wire == 0:
-            _, at = _varint(data, at)
+            end = varint(data, at)[1]
         elif wire == 2:
-            size, at = _varint(data, at)
-            value = data[at : at + size]
-            at += size
+            size, at = varint(data, at)
+            end = at + size
         else:
-            at += 8 if wire == 1 else 4
-        fields.setdefault(key >> 3, []).append(value)
+            end = at + (8 if wire == 1 else 4)
+        fields.setdefault(key >> 3, []).append(data[at:end])
+        at = end
     return fields
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at `at`, and where the next field does."""
     value = shift = 0
     while True:
         byte = data[at]

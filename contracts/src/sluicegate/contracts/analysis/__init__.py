@@ -8,14 +8,43 @@ A check is ``(Facts) -> diagnostics``, linear in steps, components and edges; wh
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from sluicegate.contracts.analysis import amplification
+from sluicegate.contracts.analysis import (
+    absence,
+    amplification,
+    availability,
+    conditions,
+    cost,
+    fallback,
+    graph,
+    idempotency,
+    latency,
+    stand_ins,
+)
 from sluicegate.contracts.diagnostics import Diagnostic
 from sluicegate.contracts.resources.workflow import AgentWorkflow
 from sluicegate.contracts.verification.facts import Facts, gather
 
 Check = Callable[[Facts], Iterable[Diagnostic]]
 
-CHECKS: tuple[Check, ...] = (amplification.retries_multiply,)
+CHECKS: tuple[Check, ...] = (
+    amplification.retries_multiply,
+    latency.promises_fit,
+    latency.retries_can_run,
+    availability.successes_multiply,
+    fallback.fallbacks_add_up,
+    fallback.stand_ins_answer,
+    stand_ins.values_are_read,
+    graph.steps_can_run,
+    graph.outputs_are_used,
+    graph.sessions_stay_together,
+    graph.runs_begin_no_runs,
+    absence.absent_steps_are_tested,
+    conditions.conditions_decide,
+    conditions.switches_are_exhaustive,
+    idempotency.effects_happen_once,
+    idempotency.mirrors_stay_away,
+    cost.costs_stay_within,
+)
 
 
 def analyse(workflow: AgentWorkflow) -> tuple[Diagnostic, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from sluicegate.contracts.analysis.branches import branches
 from sluicegate.contracts.analysis.calls import Calls, address, calls
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.verification.facts import Facts
@@ -18,14 +19,20 @@ def retries_multiply(facts: Facts) -> Iterator[Diagnostic]:
     by_address: dict[str, list[Calls]] = {}
     for one in calls(facts):
         by_address.setdefault(address(one.component.endpoint), []).append(one)
+    known = branches(facts)
     for destination, found in by_address.items():
-        most, planned = sum(one.most for one in found), sum(one.planned for one in found)
-        severity = _severity(facts, most, planned)
+        weights: dict[int, float] = {}
+        for one in found:
+            weights[one.step] = weights.get(one.step, 0) + one.most
+        path = set(known.heaviest(weights))
+        together = [one for one in found if one.step in path]
+        severity = _severity(facts, together)
         if severity is not None:
-            yield _finding(facts, destination, found, severity)
+            yield _finding(facts, destination, together, severity)
 
 
-def _severity(facts: Facts, most: int, planned: int) -> Severity | None:
+def _severity(facts: Facts, found: list[Calls]) -> Severity | None:
+    most, planned = sum(one.most for one in found), sum(one.planned for one in found)
     declared = facts.spec.contract.sla.max_amplification
     if most <= planned:  # nothing is tried twice
         return None
@@ -37,18 +44,17 @@ def _severity(facts: Facts, most: int, planned: int) -> Severity | None:
 
 
 def _finding(facts: Facts, destination: str, found: list[Calls], severity: Severity) -> Diagnostic:
-    most = sum(one.most for one in found)
+    most, planned = sum(one.most for one in found), sum(one.planned for one in found)
     worst = max(found, key=lambda one: one.most)
-    place = facts.spec.components.index(worst.component)
     declared = facts.spec.contract.sla.max_amplification
-    limit = declared or (WARNING_ABOVE if severity is Severity.WARNING else ERROR_ABOVE)
+    limit = declared or (WARNING_ABOVE if severity is Severity.WARNING else ERROR_ABOVE * max(planned, 1))
     return Diagnostic(
         code="RetryAmplification",
         severity=severity,
-        path=f"spec.components[{place}].retry",
+        path=f"spec.components[{facts.spec.components.index(worst.component)}].retry",
         message=f"one user request may cause {most} calls at {destination}, {'allowed are' if declared else 'the limit is'} {limit}",
         witness=_sum(facts, found, most),
-        hint=f"retry in one layer only: {_largest(worst)}",
+        hint=_remedy(worst),
     )
 
 
@@ -59,8 +65,8 @@ def _sum(facts: Facts, found: list[Calls], most: int) -> str:
     return f"{' + '.join(f'{facts.steps[one.step].name}: {one}' for one in found)} = {most}"
 
 
-def _largest(worst: Calls) -> str:
+def _remedy(worst: Calls) -> str:
     if not worst.factors:
-        return f"{worst.component.name} stands in where it is called anyway"
+        return f"{worst.component.name} is its own stand-in"
     name, number = max(worst.factors, key=lambda factor: factor[1])
-    return f"{name} {number} is the largest factor"
+    return f"retry in one layer only: {name} {number} is the largest factor"

@@ -25,12 +25,13 @@ class Site(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """One expression, compiled or with the reason why not. step: index of the step it belongs to."""
+    """One expression, compiled or with the reason why not. step: index of the step it belongs to. field: that a mapping fills."""
 
     path: str
     text: str
     site: Site
     step: int | None = None
+    field: str | None = None
     compiled: Compiled | None = None
     error: ExpressionError | None = None
 
@@ -45,6 +46,7 @@ class Facts:
     """A workflow, indexed. Where a name is given twice, the first one counts."""
 
     name: str
+    namespace: str
     spec: WorkflowSpec
     components: dict[str, Component]
     steps: tuple[Step, ...]
@@ -68,6 +70,7 @@ def gather(workflow: AgentWorkflow) -> Facts:
     steps = steps_of(spec)
     return Facts(
         name=workflow.metadata.name,
+        namespace=workflow.metadata.namespace,
         spec=spec,
         components=_first((component.name, component) for component in spec.components),
         steps=steps,
@@ -91,15 +94,17 @@ def _uses(spec: WorkflowSpec, steps: tuple[Step, ...]) -> Iterator[Use]:
         if step.when is not None:
             yield _use(f"{path}.when", step.when, Site.WHEN, number)
         for name, text in (step.inputs or {}).items():
-            yield _use(child(f"{path}.inputs", name), text, Site.INPUTS, number)
+            yield _use(child(f"{path}.inputs", name), text, Site.INPUTS, number, name)
     for name, text in (spec.output or {}).items():
-        yield _use(child("spec.output", name), text, Site.OUTPUT)
+        yield _use(child("spec.output", name), text, Site.OUTPUT, field=name)
     if spec.reward is not None:
         yield _use("spec.reward", spec.reward, Site.REWARD)
 
 
-def _use(path: str, text: str, site: Site, step: int | None = None) -> Use:
+def _use(path: str, text: str, site: Site, step: int | None = None, field: str | None = None) -> Use:
+    compiled, error = None, None
     try:
-        return Use(path=path, text=text, site=site, step=step, compiled=compile_expression(text))
-    except ExpressionError as error:
-        return Use(path=path, text=text, site=site, step=step, error=error)
+        compiled = compile_expression(text)
+    except ExpressionError as found:
+        error = found
+    return Use(path=path, text=text, site=site, step=step, field=field, compiled=compiled, error=error)
