@@ -20,7 +20,7 @@ from tests.fallback_rules.tables import (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(specs())
 def test_every_input_gets_the_answer_that_the_spec_means(spec: RuleSetSpec) -> None:
     compiled = compile_table(spec)

@@ -25,6 +25,17 @@ class Axis:
     masks: tuple[int, ...]
     absent: int | None
 
+    @property
+    def pieces(self) -> tuple[int, ...]:
+        """The rows that hold in each piece; absence is the last piece where it may be."""
+        return self.masks if self.absent is None else (*self.masks, self.absent)
+
+    def value(self, piece: int) -> Any:
+        """A plain JSON value of a piece; None is absence."""
+        if piece == len(self.cuts):
+            return None
+        return self.scale.value(self.scale.sample(*self.ends(piece)))
+
     def ends(self, piece: int) -> tuple[Point, Point]:
         """A piece, half-open."""
         return self.cuts[piece], self.cuts[piece + 1] if piece + 1 < len(self.cuts) else self.scale.high

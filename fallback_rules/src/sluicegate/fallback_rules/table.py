@@ -6,6 +6,7 @@ default's: a default is an answer to inputs that were understood.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
 from sluicegate.contracts.cel_syntax import ANY_INDEX, Path
@@ -28,12 +29,24 @@ _OF_THE_TABLE: Final[dict[str, Any]] = {
 """What an answer depends on. Not the version's name, owner, descriptions, examples, drills."""
 
 
+class Cause(StrEnum):
+    """Why a table has no answer."""
+
+    INPUT = "Input"  # missing, mistyped or outside of its column
+    GUARD = "Guard"  # a guard cannot be evaluated
+    FORMULA = "Formula"  # a computed answer cannot be evaluated
+    CONTRACT = "Contract"  # the answer would break the table's contract
+    CONFLICT = "Conflict"  # several rules hold, where the hit policy allows one answer
+    GAP = "Gap"  # no rule holds and there is no default
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """What the table says. The answer belongs to the table: it must not be changed.
 
     rule: the id of the rule that answered; None with no `problem` is the default. rules: of Collect and Any, all that
-    held. values: column → what was looked at. reason: the rule's. problem: why there is no answer, None otherwise.
+    held. values: column → what was looked at. reason: the rule's. problem: why there is no answer, in a sentence, and
+    `cause` in a word; None otherwise.
     """
 
     answer: Any = None
@@ -42,6 +55,7 @@ class Answered:
     reason: str | None = None
     rules: tuple[str, ...] = ()
     problem: str | None = None
+    cause: Cause | None = None
 
     @property
     def is_default(self) -> bool:
@@ -50,7 +64,9 @@ class Answered:
 
 
 class _Failed(Exception):  # noqa: N818 - becomes a `problem`
-    pass
+    def __init__(self, cause: Cause, message: str) -> None:
+        self.cause = cause
+        super().__init__(message)
 
 
 class Table:
@@ -87,7 +103,7 @@ class Table:
             except ExpressionError as error:
                 is_absent = any(_is_missing(path, context) for path in column.value.references)
                 if not (is_absent and column.spec.may_be_absent):
-                    return Answered(values=values, problem=f"{column.name}: {error.message}")
+                    return _not_understood(values, f"{column.name}: {error.message}")
                 values[column.name] = None
         return self.decide(values)
 
@@ -99,13 +115,13 @@ class Table:
             for name, mask_of in self._lookups:
                 mask &= mask_of(values.get(name))
             if not values.keys() <= self._names:
-                return Answered(values=values, problem=self._unknown(values))
+                return _not_understood(values, self._unknown(values))
             return self._decide(mask, values)
         except Mistyped as error:
             allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-            return Answered(values=values, problem=f"{name}: {error}{allowed}")
+            return _not_understood(values, f"{name}: {error}{allowed}")
         except _Failed as error:
-            return Answered(values=values, problem=str(error))
+            return Answered(values=values, problem=str(error), cause=error.cause)
 
     def scope(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What guards and formulas see: every column, of its CEL type, null where absent. Values as `decide` takes them."""
@@ -150,7 +166,7 @@ class Table:
         try:
             return self.holds(row, scope)
         except ExpressionError as error:
-            raise _Failed(f"the guard of rule {row.id} fails: {error.message}") from None
+            raise _Failed(Cause.GUARD, f"the guard of rule {row.id} fails: {error.message}") from None
 
     def _given(self, row: Row, values: Mapping[str, Any], rules: tuple[str, ...]) -> Answered:
         answer = self._output(row, values)
@@ -163,15 +179,15 @@ class Table:
         try:
             answer = self.output(row, self.scope(values))
         except ExpressionError as error:
-            raise _Failed(f"the answer of rule {row.id} fails: {error.message}") from None
+            raise _Failed(Cause.FORMULA, f"the answer of rule {row.id} fails: {error.message}") from None
         breach = None if self.spec.hit_policy is HitPolicy.COLLECT else self.breach(answer)
         if breach:
-            raise _Failed(f"the answer of rule {row.id} breaks the contract: {breach}")
+            raise _Failed(Cause.CONTRACT, f"the answer of rule {row.id} breaks the contract: {breach}")
         return answer
 
     def _default(self, values: Mapping[str, Any]) -> Answered:
         if self.spec.default is None:
-            raise _Failed("no rule holds and there is no default")
+            raise _Failed(Cause.GAP, "no rule holds and there is no default")
         return Answered(answer=self.spec.default, values=values)
 
     def _first(self, mask: int, values: Mapping[str, Any]) -> Answered:
@@ -192,7 +208,8 @@ class Table:
             return self._default(values)
         if len(rows) > 1:
             raise _Failed(
-                f"several rules hold: {listed(row.id for row in rows)}; hitPolicy Unique allows one"
+                Cause.CONFLICT,
+                f"several rules hold: {listed(row.id for row in rows)}; hitPolicy Unique allows one",
             )
         return self._given(rows[0], values, (rows[0].id,))
 
@@ -202,7 +219,9 @@ class Table:
             return self._default(values)
         answers = [self._output(row, values) for row in rows]
         if not all(same(answer, answers[0]) for answer in answers[1:]):
-            raise _Failed(f"rules {listed(row.id for row in rows)} hold and answer differently")
+            raise _Failed(
+                Cause.CONFLICT, f"rules {listed(row.id for row in rows)} hold and answer differently"
+            )
         return self._given(rows[0], values, tuple(row.id for row in rows))
 
     def _collect(self, mask: int, values: Mapping[str, Any]) -> Answered:
@@ -213,7 +232,8 @@ class Table:
         breach = self.breach(answer)
         if breach:
             raise _Failed(
-                f"the answers of rules {listed(row.id for row in rows)} break the contract: {breach}"
+                Cause.CONTRACT,
+                f"the answers of rules {listed(row.id for row in rows)} break the contract: {breach}",
             )
         ids = tuple(row.id for row in rows)
         return Answered(answer=answer, rule=ids[0], values=values, reason=rows[0].reason, rules=ids)
@@ -253,6 +273,10 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
+
+
+def _not_understood(values: Mapping[str, Any], problem: str) -> Answered:
+    return Answered(values=values, problem=problem, cause=Cause.INPUT)
 
 
 _NUMERIC: Final[dict[str, Callable[[Any], Any]]] = {"int": int, "double": float}
