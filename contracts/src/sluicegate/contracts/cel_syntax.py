@@ -116,19 +116,28 @@ def text_at(message: dict[int, list[bytes]], number: int) -> str:
 def fields_of(data: bytes) -> dict[int, list[bytes]]:
     """Fields of one protobuf message, by number, each as its bytes: of a number those that encode it."""
     fields: dict[int, list[bytes]] = {}
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
+    at, end = 0, len(data)
+    while at < end:
+        begin = at + 1
+        key = data[at]
+        if key >= 0x80:
+            key, begin = varint(data, at)
         wire = key & 7
-        if wire == 0:
-            end = varint(data, at)[1]
-        elif wire == 2:
-            size, at = varint(data, at)
-            end = at + size
+        if wire == 2:
+            size = data[begin]
+            begin += 1
+            if size >= 0x80:
+                size, begin = varint(data, begin - 1)
+            at = begin + size
+        elif wire == 0:
+            at = varint(data, begin)[1]
         else:
-            end = at + (8 if wire == 1 else 4)
-        fields.setdefault(key >> 3, []).append(data[at:end])
-        at = end
+            at = begin + (8 if wire == 1 else 4)
+        number = key >> 3
+        if number in fields:
+            fields[number].append(data[begin:at])
+        else:
+            fields[number] = [data[begin:at]]
     return fields
 
 

@@ -66,6 +66,7 @@ class Compiled:
     references: tuple[Path, ...]
     guards: tuple[Path, ...] = ()
     result_type: str = "dyn"
+    steps: tuple[str, ...] = ()  # names of the steps that it refers to, in order
     syntax: bytes = field(default=b"", compare=False, repr=False)  # of CEL, for `tree`
     evaluate: Evaluate = field(compare=False, repr=False)
 
@@ -75,6 +76,7 @@ class Compiled:
         return not self.references
 
 
+@lru_cache(maxsize=8192)
 def compile_expression(text: str) -> Compiled:
     """Compile once. Raises ExpressionError with the column of the mistake."""
     _check_length(text)
@@ -83,7 +85,13 @@ def compile_expression(text: str) -> Compiled:
         keys = _keys(stripped)
         if keys[0] in ROOTS:
             names = tuple(ANY_INDEX if isinstance(key, int) else key for key in keys)
-            return Compiled(text=text, is_path=True, references=(names,), evaluate=_getter(stripped, keys))
+            return Compiled(
+                text=text,
+                is_path=True,
+                references=(names,),
+                steps=_steps_in((names,)),
+                evaluate=_getter(stripped, keys),
+            )
     return _compile_cel(text, _ROOT_VARIABLES)
 
 
@@ -101,11 +109,18 @@ def _check_length(text: str) -> None:
         raise ExpressionError(f"is {len(text)} characters long, at most {MAX_LENGTH} are allowed")
 
 
+def _steps_in(references: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path[1] for path in references if path[0] == "steps" and len(path) > 1))
+
+
 def tree(compiled: Compiled) -> Node:
     """How the expression is made up, for those who reason about it without running it."""
-    if compiled.is_path:
-        return Reference(_keys(compiled.text.strip()))
-    return cel_tree.read(compiled.syntax)
+    return Reference(_keys(compiled.text.strip())) if compiled.is_path else _tree_of(compiled.syntax)
+
+
+@lru_cache(maxsize=8192)
+def _tree_of(syntax: bytes) -> Node:
+    return cel_tree.read(syntax)
 
 
 def _keys(path: str) -> tuple[str | int, ...]:
@@ -223,6 +238,7 @@ def _compile_cel(text: str, variables: _Variables) -> Compiled:
         references=references,
         guards=tuple(dict.fromkeys(names.guards)),
         result_type=program.return_type().name().lower(),
+        steps=_steps_in(references),
         syntax=syntax,
         evaluate=evaluate,
     )

@@ -6,10 +6,11 @@ so look-around and back-references are refused. Formats are asserted. Draft 2020
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import jsonschema_rs
+import orjson
 
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.paths import child, join
@@ -109,14 +110,43 @@ def compile_schema(schema: Schema) -> SchemaCheck:
     if schema is True or schema == {}:
         return _ANYTHING
     try:
-        validator = _validator(schema)
+        return _compiled(_content(schema))
     except (ValueError, jsonschema_rs.ReferencingError):
         raise Refused(check_schema(schema, "") or (Problem(path="", message="not a JSON Schema"),)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A schema that is known again by its text."""
+
+    text: bytes
+    schema: Schema = field(compare=False, repr=False)
+
+
+def _content(schema: Schema) -> _Content:
+    try:
+        return _Content(orjson.dumps(schema), schema)
+    except TypeError:  # whole numbers beyond 64 bits, for instance
+        return _Content(repr(schema).encode(), schema)
+
+
+@lru_cache(maxsize=2048)
+def _compiled(content: _Content) -> SchemaCheck:
+    validator = _validator(content.schema)
     return SchemaCheck(is_valid=validator.is_valid, errors=validator.iter_errors)
+
+
+@lru_cache(maxsize=2048)
+def _is_sound(content: _Content) -> bool:
+    return not _all_wrong(content.schema, "")
 
 
 def check_schema(schema: Schema, path: str) -> tuple[Problem, ...]:
     """All that is wrong with a schema found at `path`."""
+    return () if isinstance(schema, bool) or _is_sound(_content(schema)) else _all_wrong(schema, path)
+
+
+def _all_wrong(schema: Schema, path: str) -> tuple[Problem, ...]:
     if isinstance(schema, bool):
         return ()
     problems = [*_broken_rules(schema, path), *_misspelled(schema, path)]

@@ -89,12 +89,14 @@ def _workflow(old: Resource | None, new: Resource, context: AdmissionContext) ->
         return Admission()  # it goes, valid or not
     problems = [*verification.verify(new), *capabilities.unsupported(new.spec, context.capabilities)]
     problems += lint.stage_problems(new.spec)
+    refused, warned = lint.analysed(new, old if isinstance(old, AgentWorkflow) else None)
+    problems += refused
     problems += _version_reuse(new, context)
     stable_name = old.status.stable_revision if isinstance(old, AgentWorkflow) and old.status else None
     stable = revisions.named(context.revisions, stable_name)
     if stable is not None:
         problems += planning.endpoint_problems(stable.spec.body, new.spec)
-    warnings = () if problems else (*_sameness(stable, new), *lint.warnings(new.spec))
+    warnings = () if problems else (*_sameness(stable, new), *warned, *lint.warnings(new.spec))
     return Admission(problems=tuple(dict.fromkeys(problems)), warnings=warnings)
 
 

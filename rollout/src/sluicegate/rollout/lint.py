@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sluicegate.contracts import verification
+from sluicegate.contracts import analysis, verification
+from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.resources.workflow import Runtime, WorkflowSpec
@@ -33,20 +34,45 @@ class LintReport:
 def lint(workflow: AgentWorkflow, can: Capabilities | None = None) -> LintReport:
     """Verification, what this version can run, whether every gate can pass and fail, and the cost of each stage."""
     spec = workflow.spec
+    refused, warned = analysed(workflow)
     found = (
         *verification.verify(workflow),
         *capabilities.unsupported(spec, can or Capabilities()),
         *stage_problems(spec),
+        *refused,
     )
     problems = tuple(dict.fromkeys(found))
     stages = outlook(spec)
     times = [stage.seconds for stage in stages if stage.seconds is not None]
     return LintReport(
         problems=problems,
-        warnings=warnings(spec),
+        warnings=(*warned, *warnings(spec)),
         stages=stages,
         seconds=sum(times) if stages and len(times) == len(stages) else None,
     )
+
+
+def analysed(
+    workflow: AgentWorkflow, old: AgentWorkflow | None = None
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Errors and warnings of `contracts.analysis`. What `old` has already is a warning: what is stored may be changed in other places."""
+    found = analysis.analyse(workflow)
+    errors = [item for item in found if item.severity is Severity.ERROR]
+    known = (
+        {item.fingerprint for item in analysis.analyse(old)} if old is not None and errors else frozenset()
+    )
+    refused = [item for item in errors if item.fingerprint not in known]
+    return tuple(map(_problem, refused)), tuple(_warning(item) for item in found if item not in refused)
+
+
+def _problem(item: Diagnostic) -> Problem:
+    return Problem(
+        path=item.path, message=f"{item.message} ({item.code})", value=item.witness, hint=item.hint
+    )
+
+
+def _warning(item: Diagnostic) -> str:
+    return f"{item.path}: {item.message} ({item.code}: {item.witness}); {item.hint}"
 
 
 def stage_problems(spec: WorkflowSpec) -> tuple[Problem, ...]:
@@ -153,8 +179,6 @@ def _unused(spec: WorkflowSpec) -> Iterator[str]:
         yield "spec.businessFallback"
     if spec.retraining:
         yield "spec.retraining"
-    if spec.contract.sla.max_amplification is not None:
-        yield "spec.contract.sla.maxAmplification"
 
 
 def _remedy(one: Late) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from sluicegate.contracts.analysis.guards import Guard, guards
-from sluicegate.contracts.analysis.ranges import Ranges
+from sluicegate.contracts.analysis.guards import Alternative, Guard, guards, variables
+from sluicegate.contracts.analysis.ranges import ranges_of
 from sluicegate.contracts.cel_tree import Items, Node, Operation, Unknown
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.expressions import Compiled, tree
@@ -20,25 +20,26 @@ def absent_steps_are_tested(facts: Facts) -> Iterator[Diagnostic]:
 
     Outputs that are plain paths are `verification`'s.
     """
-    ranges = Ranges(facts)
-    maybe = {
+    ranges = ranges_of(facts)
+    maybe = frozenset(
         step.name for step in facts.steps if facts.component_of(step.name) and not ranges.is_given(step.name)
-    }
+    )
     conditions = {guard.step: guard for guard in guards(facts)} if maybe else {}
     for use in facts.uses:
-        for step in _read(use) if maybe else ():
+        if use.compiled is None or maybe.isdisjoint(use.compiled.steps):
+            continue
+        for step in _read(use, use.compiled):
             if step in maybe and not _is_covered(facts, use, step, conditions):
                 yield _finding(facts, use, step)
 
 
-def _read(use: Use) -> tuple[str, ...]:
+def _read(use: Use, compiled: Compiled) -> tuple[str, ...]:
     """The steps of which it certainly reads something, untested."""
-    if use.compiled is None or use.site in {Site.REWARD, Site.ROUTING}:
+    if use.site in {Site.REWARD, Site.ROUTING} or (compiled.is_path and use.site is Site.OUTPUT):
         return ()
-    if use.compiled.is_path:
-        return () if use.site is Site.OUTPUT else use.steps()
-    tested = {path[1] for path in use.compiled.guards if len(path) > 1}
-    return tuple(name for name in use.steps() if name not in tested) if _is_strict(use.compiled) else ()
+    tested = {path[1] for path in compiled.guards if len(path) > 1}
+    found = tuple(name for name in compiled.steps if name not in tested)
+    return found if found and _is_strict(compiled) else ()
 
 
 def _is_strict(compiled: Compiled) -> bool:
@@ -62,7 +63,7 @@ def _is_covered(facts: Facts, use: Use, step: str, conditions: dict[int, Guard])
     reader, producer = conditions.get(use.step), conditions.get(facts.position[step])
     if use.site is Site.WHEN or reader is None:
         return False
-    if any(name.keys[:2] == ("steps", step) for one in reader.holds for name, _ in one):
+    if any(name.keys[:2] == ("steps", step) for name in variables(reader.holds)):
         return True
     component = facts.component_of(step)
     may_fail = component is not None and component.on_failure.type is FailureStrategy.SKIP
@@ -71,8 +72,11 @@ def _is_covered(facts: Facts, use: Use, step: str, conditions: dict[int, Guard])
 
 def _implies(reader: Guard, producer: Guard) -> bool:
     """Whether each case of the reader is one of the producer."""
-    cases = [frozenset(one) for one in producer.holds]
-    return all(any(case <= frozenset(one) for case in cases) for one in reader.holds)
+    return all(any(_is_within(one, case) for case in producer.holds) for one in reader.holds)
+
+
+def _is_within(one: Alternative, case: Alternative) -> bool:
+    return all(set(tests) <= set(one.get(name, ())) for name, tests in case.items())
 
 
 def _finding(facts: Facts, use: Use, step: str) -> Diagnostic:

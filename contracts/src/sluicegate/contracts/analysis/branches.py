@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sluicegate.contracts.analysis.guards import Guard, by_variable, guards
-from sluicegate.contracts.analysis.ranges import Ranges, Variable
+from sluicegate.contracts.analysis.guards import Guard, guards, variables
+from sluicegate.contracts.analysis.ranges import Ranges, Variable, ranges_of
 from sluicegate.contracts.analysis.values import kind
 from sluicegate.contracts.cel_tree import Scalar
 from sluicegate.contracts.verification.facts import Facts
@@ -17,7 +18,6 @@ class Branches:
     """choices: of a step that runs only for some values of one variable, the variable and these values."""
 
     choices: Mapping[int, _Choice]
-    guarded: frozenset[int]
 
     def heaviest(self, weights: Mapping[int, float]) -> tuple[int, ...]:
         """Of these steps some that may run in one run, so that no run has a larger sum of weights."""
@@ -36,19 +36,17 @@ class Branches:
         return found
 
 
+@lru_cache(maxsize=2)
 def branches(facts: Facts) -> Branches:
     """Of steps whose conditions pin a variable."""
-    ranges = Ranges(facts)
+    ranges = ranges_of(facts)
     found = {guard.step: _choice(guard, ranges) for guard in guards(facts)}
-    return Branches(
-        choices={step: choice for step, choice in found.items() if choice is not None},
-        guarded=frozenset(number for number, step in enumerate(facts.steps) if step.when is not None),
-    )
+    return Branches(choices={step: choice for step, choice in found.items() if choice is not None})
 
 
 def _choice(guard: Guard, ranges: Ranges) -> _Choice | None:
     """The first variable that every alternative pins to some values."""
-    for variable in dict.fromkeys(name for one in guard.holds for name, _ in one):
+    for variable in variables(guard.holds):
         values = allowed(guard, variable, ranges)
         if values is not None:
             return variable, frozenset((kind(value), value) for value in values)
@@ -60,7 +58,7 @@ def allowed(guard: Guard, variable: Variable, ranges: Ranges) -> tuple[Scalar, .
     members = ranges.of(variable).members
     found: dict[tuple[str, Scalar], Scalar] = {}
     for alternative in guard.holds:
-        tests = dict(by_variable(alternative)).get(variable)
+        tests = alternative.get(variable)
         if tests is None:
             return None
         pinned = members or next((test.constants for test in tests if test.operator == "=="), None)

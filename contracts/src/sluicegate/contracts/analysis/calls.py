@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from sluicegate.contracts.patience import MAX_STAND_INS, attempts
@@ -30,6 +31,15 @@ class Calls:
 
 def chain(facts: Facts, component: Component) -> tuple[Component, ...]:
     """The component and those that stand in for it, in the order in which the gateway asks them. Of StableVersion the component again, once."""
+    return _chains(facts)[component.name]
+
+
+@lru_cache(maxsize=2)
+def _chains(facts: Facts) -> dict[str, tuple[Component, ...]]:
+    return {name: _chain(facts, component) for name, component in facts.components.items()}
+
+
+def _chain(facts: Facts, component: Component) -> tuple[Component, ...]:
     found = [component]
     while len(found) <= MAX_STAND_INS:
         rule = found[-1].on_failure

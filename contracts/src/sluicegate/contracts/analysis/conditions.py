@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from sluicegate.contracts.analysis.branches import allowed
-from sluicegate.contracts.analysis.guards import Guard, by_variable, guards, possible
-from sluicegate.contracts.analysis.ranges import Ranges, Variable
+from sluicegate.contracts.analysis.guards import Guard, guards, possible, variables
+from sluicegate.contracts.analysis.ranges import Ranges, Variable, ranges_of
 from sluicegate.contracts.analysis.values import ANYTHING, Test, Values, some
 from sluicegate.contracts.cel_tree import Reference, Scalar
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
@@ -19,9 +19,9 @@ _SWITCH: Final = 2
 
 def conditions_decide(facts: Facts) -> Iterator[Diagnostic]:
     """A condition gives true or false, and can give both."""
-    ranges = Ranges(facts)
+    ranges = ranges_of(facts)
     for guard in guards(facts):
-        if not any(name.keys for one in (*guard.holds, *guard.fails) for name, _ in one):
+        if not any((*guard.holds, *guard.fails)):
             continue  # about no variable: `verification` tells constants
         finding = _not_bool(guard, ranges) or _never(guard, ranges) or _always(guard, ranges)
         if finding is not None:
@@ -67,8 +67,7 @@ def _never(guard: Guard, ranges: Ranges) -> Diagnostic | None:
 def _always(guard: Guard, ranges: Ranges) -> Diagnostic | None:
     if not guard.fails or possible(guard.fails, ranges):
         return None
-    names = dict.fromkeys(name for one in guard.fails for name, _ in one)
-    witness = "; ".join(f"{name} is {_told(ranges.of(name))}" for name in names)
+    witness = "; ".join(f"{name} is {_told(ranges.of(name))}" for name in variables(guard.fails))
     return Diagnostic(
         code="ConditionAlwaysTrue",
         severity=Severity.WARNING,
@@ -79,19 +78,17 @@ def _always(guard: Guard, ranges: Ranges) -> Diagnostic | None:
     )
 
 
-def _culprit(guard: Guard, ranges: Ranges) -> tuple[Variable, list[Test]]:
+def _culprit(guard: Guard, ranges: Ranges) -> tuple[Variable, tuple[Test, ...]]:
     """A variable that no value can satisfy, of the first alternative."""
-    return next(
-        (name, tests) for name, tests in by_variable(guard.holds[0]) if not some(ranges.of(name), tests)
-    )
+    return next((name, tests) for name, tests in guard.holds[0].items() if not some(ranges.of(name), tests))
 
 
 def switches_are_exhaustive(facts: Facts) -> Iterator[Diagnostic]:
     """Steps that divide the values of one field between them leave none out."""
-    ranges = Ranges(facts)
+    ranges = ranges_of(facts)
     found: dict[Variable, list[tuple[Guard, tuple[Scalar, ...] | None]]] = {}
     for guard in guards(facts):
-        for variable in dict.fromkeys(name for one in guard.holds for name, _ in one):
+        for variable in variables(guard.holds):
             if variable.what == "value" and ranges.of(variable).members is not None:
                 found.setdefault(variable, []).append((guard, allowed(guard, variable, ranges)))
     for variable, steps in found.items():
@@ -132,7 +129,7 @@ def _told(values: Values) -> str:
     return f"a {'whole ' if values.whole else ''}number{low}{high}"
 
 
-def _needed(tests: list[Test]) -> str:
+def _needed(tests: tuple[Test, ...]) -> str:
     return " and ".join(f"{test.operator} {' or '.join(map(shown, test.constants))}" for test in tests)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from sluicegate.contracts.analysis.guards import Alternatives, guards, possible
-from sluicegate.contracts.analysis.ranges import Ranges
+from sluicegate.contracts.analysis.ranges import ranges_of
 from sluicegate.contracts.analysis.values import Test
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.resources.workflow import FailureStrategy, Phase, Role, SideEffects
@@ -18,7 +18,7 @@ _OWN_RUNS: Final = re.compile(r"/v1/(?:namespaces/([^/]+)/)?workflows/([^/]+)/ru
 
 def steps_can_run(facts: Facts) -> Iterator[Diagnostic]:
     """No condition needs a step that never runs."""
-    ranges, never = Ranges(facts), dict[str, str]()
+    ranges, never = ranges_of(facts), dict[str, str]()
     for guard in guards(facts):
         name = facts.steps[guard.step].name
         if guard.holds and not possible(guard.holds, ranges):
@@ -41,8 +41,8 @@ def _needs(holds: Alternatives, step: str) -> bool:
     """Whether the condition holds only with an output of the step."""
     return bool(holds) and all(
         any(
-            name.keys[:2] == ("steps", step) and (name.what != "has" or test == _IS_THERE)
-            for name, test in one
+            name.keys[:2] == ("steps", step) and (name.what != "has" or _IS_THERE in tests)
+            for name, tests in one.items()
         )
         for one in holds
     )
@@ -53,7 +53,7 @@ def outputs_are_used(facts: Facts) -> Iterator[Diagnostic]:
     used = {name for use in facts.uses for name in use.steps()}
     awaited = [step.name for step in facts.steps if step.phase is Phase.IN_REQUEST]
     answer = awaited[-1:] if facts.spec.output is None else []
-    whole = any(path == ("steps",) for use in facts.uses if use.compiled for path in use.compiled.references)
+    whole = any(("steps",) in use.compiled.references for use in facts.uses if use.compiled)
     for number, step in enumerate(facts.steps):
         component = facts.components.get(step.component)
         if component is None or whole or step.phase is not Phase.IN_REQUEST or step.name in {*used, *answer}:

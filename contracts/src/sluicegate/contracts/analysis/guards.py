@@ -3,7 +3,7 @@
 What cannot be read so counts as free: an alternative is never dropped for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -20,10 +20,10 @@ _COMPARED: Final[Mapping[str, str]] = {
     "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
 }  # fmt: skip
 
-Literal = tuple[Variable, Test]
-Alternative = tuple[Literal, ...]
+Alternative = Mapping[Variable, tuple[Test, ...]]
+"""All of these tests pass."""
 Alternatives = tuple[Alternative, ...]
-_FREE: Final[Alternatives] = ((),)
+_FREE: Final[Alternatives] = ({},)
 
 
 class _TooManyError(Exception):
@@ -42,11 +42,11 @@ class Guard:
     fails: Alternatives
 
 
-def guards(facts: Facts) -> Iterator[Guard]:
-    """Of every step with a condition that compiles."""
-    for use in facts.uses:
-        if use.site is Site.WHEN and use.compiled is not None and use.step is not None:
-            yield _guard(use, use.step)
+@lru_cache(maxsize=2)
+def guards(facts: Facts) -> tuple[Guard, ...]:
+    """Of every step with a condition that compiles, in order."""
+    conditions = (use for use in facts.uses if use.site is Site.WHEN and use.compiled is not None)
+    return tuple(_guard(use, use.step) for use in conditions if use.step is not None)
 
 
 def _guard(use: Use, step: int) -> Guard:
@@ -66,16 +66,13 @@ def _read(text: str) -> tuple[Node, Alternatives, Alternatives]:
 def possible(alternatives: Alternatives, ranges: Ranges) -> Alternatives:
     """Those that some values meet."""
     return tuple(
-        one for one in alternatives if all(some(ranges.of(name), tests) for name, tests in by_variable(one))
+        one for one in alternatives if all(some(ranges.of(name), tests) for name, tests in one.items())
     )
 
 
-def by_variable(alternative: Alternative) -> Iterator[tuple[Variable, list[Test]]]:
-    """The tests of each variable, all of which must pass."""
-    found: dict[Variable, list[Test]] = {}
-    for name, test in alternative:
-        found.setdefault(name, []).append(test)
-    yield from found.items()
+def variables(alternatives: Alternatives) -> tuple[Variable, ...]:
+    """All that they look at, in order."""
+    return tuple(dict.fromkeys(name for one in alternatives for name in one))
 
 
 def _alternatives(node: Node, *, wanted: bool) -> Alternatives:
@@ -127,13 +124,20 @@ def _variable(node: Node) -> Variable | None:
 
 
 def _one(variable: Variable, test: Test) -> Alternatives:
-    return (((variable, test),),)
+    return ({variable: (test,)},)
 
 
 def _both(left: Alternatives, right: Alternatives) -> Alternatives:
     if len(left) * len(right) > _MAX_ALTERNATIVES:
         raise _TooManyError
-    return tuple((*one, *other) for one, other in product(left, right))
+    return tuple(_merged(one, other) for one, other in product(left, right))
+
+
+def _merged(one: Alternative, other: Alternative) -> Alternative:
+    found = dict(one)
+    for name, tests in other.items():
+        found[name] = (*found.get(name, ()), *tests)
+    return found
 
 
 def _either(left: Alternatives, right: Alternatives) -> Alternatives:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from sluicegate.contracts.analysis.calls import chain
@@ -110,6 +111,12 @@ class Ranges:
         if variable.keys[0] == "input":  # its contract saw the spelling of the caller
             return Values(members=words)
         return Values(members=tuple(word for word in words if values.has(word)))
+
+
+@lru_cache(maxsize=2)
+def ranges_of(facts: Facts) -> Ranges:
+    """Of this workflow."""
+    return Ranges(facts)
 
 
 def _domains(facts: Facts) -> Iterator[tuple[tuple[str, ...], SemanticDomain]]:

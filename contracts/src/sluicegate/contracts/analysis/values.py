@@ -57,23 +57,23 @@ class Test:
         if self.operator in _ORDER:
             constant = self.constants[0]
             return kind(value) == kind(constant) and bool(_ORDER[self.operator](value, constant))
-        return any(same(value, constant) for constant in self.constants) is (self.operator == "==")
+        for constant in self.constants:
+            if value == constant and kind(value) == kind(constant):
+                return self.operator == "=="
+        return self.operator != "=="
 
 
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_KINDS: Final[dict[type, str]] = {type(None): "null", bool: "boolean", str: "string"}
 NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED: Final = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def kind(value: Scalar) -> str:
     """The JSON type."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    return "string" if isinstance(value, str) else "number"
+    return _KINDS.get(type(value), "number")
 
 
 def same(one: Scalar, other: Scalar) -> bool:

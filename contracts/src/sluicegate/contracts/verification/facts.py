@@ -1,5 +1,6 @@
 """What the checks look at, gathered once."""
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -37,13 +38,12 @@ class Use:
 
     def steps(self) -> tuple[str, ...]:
         """Names of the steps that it refers to, in order."""
-        references = self.compiled.references if self.compiled else ()
-        return tuple(dict.fromkeys(path[1] for path in references if path[0] == "steps" and len(path) > 1))
+        return self.compiled.steps if self.compiled else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """A workflow, indexed. Where a name is given twice, the first one counts."""
+    """A workflow, indexed. Where a name is given twice, the first one counts. Only equal to itself."""
 
     name: str
     namespace: str
@@ -64,8 +64,24 @@ class Facts:
         return self.steps[self.position[step]].phase
 
 
+class _Latest(threading.local):
+    """What was gathered last in this thread: `verify` and `analyse` ask one after the other."""
+
+    workflow: AgentWorkflow | None = None
+    facts: Facts | None = None
+
+
+_latest = _Latest()
+
+
 def gather(workflow: AgentWorkflow) -> Facts:
-    """Index the workflow and compile its expressions."""
+    """Index the workflow and compile its expressions; asked again for the same object, which is immutable, once."""
+    if _latest.workflow is not workflow or _latest.facts is None:
+        _latest.facts, _latest.workflow = _gather(workflow), workflow
+    return _latest.facts
+
+
+def _gather(workflow: AgentWorkflow) -> Facts:
     spec = workflow.spec
     steps = steps_of(spec)
     return Facts(
