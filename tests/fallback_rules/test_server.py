@@ -236,17 +236,8 @@ async def test_it_is_ready_while_all_that_it_was_given_answers(client: Client, f
 def server(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     process = subprocess.Popen(
         [
-            sys.executable,
-            "-m",
-            "sluicegate.console.main",
-            "rules",
-            "serve",
-            "-f",
-            str(folder),
-            "--port",
-            "0",
-            "--every",
-            "0.1",
+            *(sys.executable, "-m", "sluicegate.fallback_rules.server"),
+            *("--rules", str(folder), "--port", "0", "--every", "0.1"),
         ],
         stderr=subprocess.PIPE,
     )
@@ -286,10 +277,16 @@ def test_a_process_of_its_own_takes_new_files_and_stops_when_asked(
     assert process.wait(30) == 0
 
 
-def test_it_imports_neither_gateway_nor_operator_nor_lineage() -> None:
+def test_it_imports_nothing_else_of_ours() -> None:
     code = (
-        "import sys, sluicegate.fallback_rules.server.runner, sluicegate.console.commands.rules_serve;"
-        "print([m for m in sys.modules if m.split('.')[1:2] in (['gateway'], ['operator'], ['lineage']) and m.startswith('sluicegate')])"
+        "import sys, sluicegate.fallback_rules.server.__main__;"
+        "print(sorted({m.split('.')[1] for m in sys.modules if m.startswith('sluicegate.')}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "['contracts', 'fallback_rules']"
+
+
+def test_a_folder_that_is_not_there_ends_it(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "sluicegate.fallback_rules.server", "--rules", str(tmp_path / "none")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, "No such file" in done.stderr) == (2, True)

@@ -18,7 +18,7 @@ from sluicegate.fallback_rules.server.telling import Telling
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RulesConfig:
     """port: 0 takes any free one. every: seconds between two looks at the folder."""
 
