@@ -63,7 +63,7 @@ def check(spec: RuleSetSpec, limit: int) -> Proof:
     assert (proof.summary.gaps > 0) == (spec.default is None and bool(gaps))
     pairs = set().union(*(clash(spec, rows) for _, rows in held))
     assert proof.summary.overlaps == len(pairs)
-    answering = {id for _, rows in held for id in may_answer(rows)}
+    answering = {one for _, rows in held for one in may_answer(rows)}
     shadowed = (
         {row.id for row in spec.rules} - answering
         if spec.hit_policy in {HitPolicy.FIRST, HitPolicy.PRIORITY}
@@ -82,7 +82,7 @@ def _check_witnesses(spec: RuleSetSpec, proof: Proof, shadowed: set[str]) -> Non
         if one.code == "RuleGap":
             assert all(row.guard is not None for row in rows)
         elif one.code in {"RuleOverlap", "RuleConflict"}:
-            assert any(all(f" {id} " in one.message for id in pair) for pair in clash(spec, rows))
+            assert any(all(f" {row} " in one.message for row in pair) for pair in clash(spec, rows))
         elif one.code == "RuleShadowed":
             assert shadowed & {row.id for row in rows} - set(may_answer(rows))
 

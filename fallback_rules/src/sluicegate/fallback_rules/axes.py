@@ -127,3 +127,13 @@ def _absent(mask: int | None) -> int:
     if mask is None:
         raise Mistyped("is missing")
     return mask
+
+
+def bits(mask: int) -> list[int]:
+    """The places of a mask's ones, lowest first."""
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found

@@ -12,12 +12,13 @@ from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.expressions import ExpressionError
 from sluicegate.contracts.resources.fallback import HitPolicy, RuleExample, TableProof
 from sluicegate.contracts.suggestions import listed, shown
+from sluicegate.fallback_rules.axes import bits
 from sluicegate.fallback_rules.codes import CODES, SEVERITIES
 from sluicegate.fallback_rules.probing import probes
 from sluicegate.fallback_rules.rows import Row
 from sluicegate.fallback_rules.searching import MAX_GAPS, Facts, Reading, search
 from sluicegate.fallback_rules.space import MAX_STATES, cells_of, corner, size, values_at
-from sluicegate.fallback_rules.table import Answered, Cause, Table, bits, same
+from sluicegate.fallback_rules.table import Answered, Cause, Table, same
 from sluicegate.fallback_rules.words import box_in_words, witness_text
 
 MAX_TOLD = 20
@@ -103,7 +104,11 @@ def constant(table: Table, row: Row) -> bool | None:
 
 
 def _first_witness(table: Table, facts: Facts) -> dict[str, Any]:
-    places = [*map(corner, facts.gaps[:1]), *(one.place for one in (*facts.pairs[:1], *facts.shadows[:1]))]
+    places = [
+        *(corner(box) for box in facts.gaps[:1]),
+        *(pair.place for pair in facts.pairs[:1]),
+        *(shadow.place for shadow in facts.shadows[:1]),
+    ]
     return values_at(table.axes, places[0]) if places else {}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sluicegate.contracts.digest import canonical
 from sluicegate.contracts.resources.fallback import HitPolicy
+from sluicegate.fallback_rules.axes import bits
 from sluicegate.fallback_rules.rows import Row
 from sluicegate.fallback_rules.space import (
     Box,
@@ -18,7 +19,7 @@ from sluicegate.fallback_rules.space import (
     row_boxes,
     whole,
 )
-from sluicegate.fallback_rules.table import Table, bits
+from sluicegate.fallback_rules.table import Table
 
 MAX_GAPS = 1000
 """Boxes without an answer that are counted."""
@@ -157,14 +158,12 @@ def _add_pairs(reading: Reading, region: Region, seen: list[int], facts: Facts) 
 
 
 def _shadow(bit: int, reading: Reading, found: list[Region]) -> Shadow:
-    by, place = 0, None
-    for region in found:
-        if region.mask >> bit & 1:
-            sure = region.mask & reading.unguarded
-            by |= sure & -sure
-            place = place or region.place
-    assert place is not None
-    return Shadow(bit, by, place)
+    holding = [region for region in found if region.mask >> bit & 1]
+    by = 0
+    for region in holding:
+        sure = region.mask & reading.unguarded
+        by |= sure & -sure
+    return Shadow(bit, by, holding[0].place)
 
 
 def _kept(reading: Reading, mask: int) -> int:

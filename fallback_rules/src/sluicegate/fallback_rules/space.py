@@ -5,13 +5,13 @@ added one after another, and places with the same rows left are kept as one with
 the number of different sets of rows, not with that of the inputs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
 from typing import Any
 
-from sluicegate.fallback_rules.axes import Axis
+from sluicegate.fallback_rules.axes import Axis, bits
 
 MAX_STATES = 1_000_000
 """Places looked at before compression is given up for subtraction of boxes."""
@@ -96,10 +96,8 @@ def row_boxes(axes: Sequence[Axis], rows: int) -> list[Box]:
     boxes = [[0] * len(axes) for _ in range(rows)]
     for index, axis in enumerate(axes):
         for piece, mask in enumerate(axis.pieces):
-            while mask:
-                lowest = mask & -mask
-                boxes[lowest.bit_length() - 1][index] |= 1 << piece
-                mask ^= lowest
+            for row in bits(mask):
+                boxes[row][index] |= 1 << piece
     return [tuple(box) for box in boxes]
 
 
@@ -158,3 +156,72 @@ def size(box: Box) -> int:
 def place_in(place: Place, box: Box) -> bool:
     """Whether the box has the place."""
     return all(pieces >> piece & 1 for piece, pieces in zip(place, box, strict=True))
+
+
+class Diagram:
+    """The table as a decision diagram over its columns: which inputs get which label, and which columns make a difference.
+
+    label: of the rows that hold; None is not kept. Raises TooLarge.
+    """
+
+    def __init__(
+        self, axes: Sequence[Axis], rows: int, label: Callable[[int], Hashable], limit: int = MAX_STATES
+    ) -> None:
+        self.matters: set[int] = set()
+        """Columns, by their place, on which some label depends."""
+        self._label = label
+        self._left = limit
+        self._classes = [_bits_of_classes(axis) for axis in axes]
+        self._nodes: list[Any] = [None]
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
+        self._root = self._node(0, (1 << rows) - 1)
+
+    def boxes(self, most: int) -> list[tuple[Box, Hashable]]:
+        """At most so many boxes, apart from each other, each with its label."""
+        return list(islice(self._boxes(self._root), most))
+
+    def _node(self, level: int, mask: int) -> int:
+        if level == len(self._classes):
+            label = self._label(mask)
+            return 0 if label is None else self._number((label,))
+        known = self._known.get((level, mask))
+        if known is not None:
+            return known
+        groups: dict[int, int] = {}
+        for rows, pieces in self._classes[level].items():
+            self._left -= 1
+            if self._left < 0:
+                raise TooLarge
+            child = self._node(level + 1, mask & rows)
+            groups[child] = groups.get(child, 0) | pieces
+        if len(groups) > 1:
+            self.matters.add(level)
+        number = 0 if set(groups) == {0} else self._number((level, tuple(groups.items())))
+        self._known[level, mask] = number
+        return number
+
+    def _number(self, node: tuple[Any, ...]) -> int:
+        number = self._numbers.setdefault(node, len(self._nodes))
+        if number == len(self._nodes):
+            self._nodes.append(node)
+        return number
+
+    def _boxes(self, number: int) -> Iterator[tuple[Box, Hashable]]:
+        node = self._nodes[number]
+        if node is None:
+            return
+        if len(node) == 1:
+            yield (), node[0]
+            return
+        for child, pieces in node[1]:
+            for rest, label in self._boxes(child):
+                yield (pieces, *rest), label
+
+
+def _bits_of_classes(axis: Axis) -> dict[int, int]:
+    """Rows that hold → in which pieces."""
+    classes: dict[int, int] = {}
+    for piece, mask in enumerate(axis.pieces):
+        classes[mask] = classes.get(mask, 0) | 1 << piece
+    return classes

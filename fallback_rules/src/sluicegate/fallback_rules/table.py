@@ -14,7 +14,7 @@ from sluicegate.contracts.digest import digest_of
 from sluicegate.contracts.expressions import ExpressionError
 from sluicegate.contracts.resources.fallback import HitPolicy, RuleSetSpec
 from sluicegate.contracts.suggestions import did_you_mean, listed
-from sluicegate.fallback_rules.axes import Axis, axis_of, lookup
+from sluicegate.fallback_rules.axes import Axis, axis_of, bits, lookup
 from sluicegate.fallback_rules.compiling import parts_of
 from sluicegate.fallback_rules.rows import Column, Parts, Row
 from sluicegate.fallback_rules.scales import Mistyped
@@ -252,16 +252,6 @@ def order_of(rows: tuple[Row, ...], policy: HitPolicy) -> tuple[Row, ...]:
     if policy is not HitPolicy.PRIORITY:
         return rows
     return tuple(sorted(rows, key=lambda row: (-row.priority, row.number)))
-
-
-def bits(mask: int) -> list[int]:
-    """The places of a mask's ones, lowest first."""
-    found = []
-    while mask:
-        lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return found
 
 
 def same(one: Any, other: Any) -> bool:

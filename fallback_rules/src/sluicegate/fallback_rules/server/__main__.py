@@ -8,8 +8,8 @@ from sluicegate.contracts.errors import SluicegateError
 from sluicegate.fallback_rules.server.runner import RulesConfig, run
 
 
-def main(words: list[str] | None = None) -> int:
-    """Exit code: 0 asked to stop, 2 the folder cannot be read, 6 the port is taken."""
+def parser() -> argparse.ArgumentParser:
+    """Of the command line."""
     parser = argparse.ArgumentParser(prog="python -m sluicegate.fallback_rules.server", description=__doc__)
     parser.add_argument("--rules", type=Path, required=True, help="folder with FallbackRuleSets")
     parser.add_argument("--host", default=RulesConfig.host, help="address to listen on")
@@ -17,7 +17,12 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         "--every", type=float, default=RulesConfig.every, help="seconds between two looks at the folder"
     )
-    given = parser.parse_args(words)
+    return parser
+
+
+def main(words: list[str] | None = None) -> int:
+    """Exit code: 0 asked to stop, 2 the folder cannot be read, 6 the port is taken."""
+    given = parser().parse_args(words)
     try:
         run(RulesConfig(folder=given.rules, host=given.host, port=given.port, every=max(0.1, given.every)))
     except SluicegateError as error:
