@@ -13,10 +13,14 @@ PROMISED_MS = 150
 
 
 def workflow(version: str, url: str) -> dict[str, Any]:
-    """lookup (twice, may fail) -> agent (may not) -> answer -> judge (after it, may fail).
+    """lookup (twice, may fail) -> check (may fail) -> agent (may not) -> answer -> judge (after it, may fail).
 
-    The words of a user: `lookup`, `agent`, `judge`: that one fails; `slow`: the agent takes longer than promised.
+    The words of a user: `lookup`, `agent`, `judge`: that one fails; `slow`: the agent takes longer than promised. The reward
+    falls without lookup and without check, in 2.0.0 less so. The kind that the agent gives is `buy` in 2.0.0 at any word,
+    in 1.0.0 at `lookup` alone.
     """
+    is_new = version == "2.0.0"
+    kind = "size(input.words) > 0 ? 'buy' : 'ask'" if is_new else "'lookup' in input.words ? 'buy' : 'ask'"
     return {
         "apiVersion": API_VERSION,
         "kind": "AgentWorkflow",
@@ -25,17 +29,20 @@ def workflow(version: str, url: str) -> dict[str, Any]:
             "version": version,
             "components": [
                 _component("lookup", version, url, {"type": "Value", "value": {"echo": {}, "path": "none"}}),
-                _component("agent", version, url, {"type": "Fail"}),
+                _component("check", version, url, {"type": "Value", "value": {"echo": {}, "path": "none"}}),
+                _component("agent", version, url, {"type": "Fail"}) | {"contract": {"output": _KINDS}},
                 _component("judge", version, url, {"type": "Skip"}),
             ],
             "steps": [
                 _step("find", "lookup", fail="'lookup' in input.words"),
                 _step("find_more", "lookup", fail="'lookup' in input.words"),
-                _step("act", "agent", fail="'agent' in input.words", seconds=_SLOW),
+                _step("test", "check", fail="false"),
+                _step("act", "agent", fail="'agent' in input.words", seconds=_SLOW, kind=kind),
                 _step("score", "judge", fail="'judge' in input.words") | {"phase": "AfterAnswer"},
             ],
             "output": {"path": "steps.act.path"},
-            "reward": "'slow' in input.words ? 0.25 : 0.75",
+            "reward": f"('slow' in input.words ? 0.1 : 0.3) + (steps.find.path == 'none' ? 0.0 : 0.4) "
+            f"+ (steps.test.path == 'none' ? 0.0 : {0.1 if is_new else 0.25})",
             "contract": {
                 "input": {
                     "type": "object",
@@ -53,8 +60,17 @@ def workflow(version: str, url: str) -> dict[str, Any]:
                         "share": {"numerator": 1, "denominator": 1},
                         "minRuns": NEVER,
                         "controlShare": {"numerator": 1, "denominator": 2},
-                        "ablationShare": {"numerator": 1, "denominator": 2},
-                        "gates": [{"name": "success", "signal": "WorkflowSuccessRate", "margin": "0.4"}],
+                        "ablationShare": {"numerator": 1, "denominator": 1},
+                        "gates": [
+                            {"name": "success", "signal": "WorkflowSuccessRate", "margin": "0.4"},
+                            {"name": "drift", "signal": "ComponentDrift", "required": False},
+                            {
+                                "name": "contributions",
+                                "signal": "RewardShapleyVariance",
+                                "delta": "0.01",
+                                "required": False,
+                            },
+                        ],
                     }
                 ],
             },
@@ -62,6 +78,10 @@ def workflow(version: str, url: str) -> dict[str, Any]:
     }
 
 
+_KINDS = {
+    "type": "object",
+    "properties": {"echo": {"type": "object", "properties": {"kind": {"enum": ["ask", "buy", "sell"]}}}},
+}
 _SLOW = f"'slow' in input.words ? {PROMISED_MS / 1000 + 0.02} : 0.0"
 
 

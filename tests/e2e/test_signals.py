@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from sluicegate.console.exits import TIMEOUT
 from sluicegate.contracts.evidence import EvidenceKey, Observation
 from sluicegate.contracts.stages import Stage
 from sluicegate.lineage.store import LineageStore
-from sluicegate.observability.signals import MOST_RELATIVE_ERROR, SIGNALS
+from sluicegate.observability.signals import MOST_RELATIVE_ERROR, SIGNALS, GoldenSignal
 from sluicegate.operator.api.context import BASE
 from sluicegate.operator.local.state_dir import read_up
-from tests.e2e import bot, life
+from tests.e2e import bot, life, stage_numbers
 from tests.e2e.users import cli
 from tests.operator.up import Up, until
 from tests.prometheus.server import Job, Prometheus, Sample
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.e2e
 
 Document = dict[str, Any]
 Values = dict[tuple[str, ...], float]
+Arms = dict[str, tuple[str, ...]]  # as `_arm` has them
 
 RULES = Path(__file__).parents[2] / "charts/sluicegate/files/prometheus-rules.yaml"
 WORDS = [
@@ -63,8 +64,15 @@ def documents(up: Up, url: str, job: Job) -> list[Document]:
     up.apply(bot.workflow("2.0.0", url))
     life.in_state(up, "Canary", "2.0.0", bot.NAME)
     until("the plan is followed", lambda: life.is_programmed(life.rollout_of(up, "2.0.0", bot.NAME)))
-    _traffic(up, rounds=4)
+    _traffic(up, rounds=6)
     return _settled(up)
+
+
+@pytest.fixture(scope="module")
+def units(up: Up, documents: list[Document]) -> list[Observation]:
+    """The evidence of the stage, in the store's order."""
+    with closing(LineageStore(up.state.lineage)) as lineage:
+        return _units(up, lineage)
 
 
 def _traffic(up: Up, rounds: int) -> None:
@@ -108,7 +116,8 @@ def _units(up: Up, lineage: LineageStore) -> list[Observation]:
 
 
 def test_traffic_reached_every_arm_through_both_workers(documents: list[Document]) -> None:
-    assert {one["arm"] for one in documents} >= {"stable", "candidate", "control", "ablated"}
+    arms = {"stable", "candidate", "control", "ablated", "stable-ablated"}
+    assert {one["arm"] for one in documents} >= arms
     assert len({one["worker"] for one in documents}) == 2
     assert {one["outcome"] for one in documents} == {"Succeeded", "Failed", "Rejected"}
     assert any("outcomeAtAnswer" in one for one in documents)
@@ -153,7 +162,7 @@ def _p95(values: Iterable[float]) -> float:
 
 def _fallback_rates(documents: list[Document]) -> Values:
     rates: Values = {}
-    for name in ("lookup", "agent", "judge"):
+    for name in ("lookup", "check", "agent", "judge"):
 
         def rate(runs: list[Document], name: str = name) -> float:
             return sum(name in _fell(one) for one in runs) / len(runs)
@@ -195,6 +204,43 @@ STORE: dict[str, Callable[[list[Document]], Values]] = {
 }
 
 
+def _outcomes(units: list[Observation], arms: Arms) -> dict[tuple[str, ...], stage_numbers.Array]:
+    """By arm."""
+    found = list(stage_numbers.ablations(units))
+    rewards = {
+        "ablated": [(one.coalition, one.reward) for one in found],
+        "stable-ablated": [(one.coalition, one.stable) for one in found],
+    }
+    return {
+        arms[arm]: stage_numbers.outcomes(
+            [(coalition, reward) for coalition, reward in pairs if reward is not None]
+        )
+        for arm, pairs in rewards.items()
+    }
+
+
+def _contributions(units: list[Observation], arms: Arms) -> Values:
+    players = next(stage_numbers.ablations(units)).coalition.players
+    return {
+        (*arm, player, bound): float(value)
+        for arm, rows in _outcomes(units, arms).items()
+        for bound, values in stage_numbers.bounds(rows)
+        for player, value in zip(players, values, strict=True)
+    }
+
+
+STAGE: dict[str, Callable[[list[Observation], Arms], Values]] = {
+    "reward_shapley_variance": lambda units, arms: {
+        arm: stage_numbers.spread(rows) for arm, rows in _outcomes(units, arms).items()
+    },
+    "component_reward_contribution": _contributions,
+    "component_drift_score": lambda units, arms: {
+        (*arms["candidate"], "agent", "echo.kind"): stage_numbers.drift(units, "agent.echo.kind")
+    },
+}
+"""Those that the control loop tells, at each of its looks."""
+
+
 def _key(sample: Sample, per: str) -> tuple[str, ...]:
     labels = {name: value for name, value in sample.labels.items() if name != "__name__"}
     names = ["namespace", "workflow", "revision", "arm", *filter(None, per.split(", "))]
@@ -206,9 +252,32 @@ ALIKE = {"workflow_sla_exceedance_rate", "component_fallback_rate_max"}
 """May be the same in every arm: a busy machine is slow in every run, and which half has a second copy is drawn."""
 
 
-@pytest.mark.parametrize("signal", SIGNALS, ids=lambda signal: signal.name)
+@pytest.mark.parametrize("signal", [one for one in SIGNALS if one.name in STAGE], ids=lambda one: one.name)
+def test_the_promql_of_a_stages_signal_gives_what_the_units_say(
+    signal: GoldenSignal,
+    documents: list[Document],
+    units: list[Observation],
+    job: Job,
+    prometheus: Prometheus,
+) -> None:
+    expected = STAGE[signal.name](units, {one["arm"]: _arm(one) for one in documents if one["rollout"]})
+    seen: list[Values] = []
+
+    def is_so() -> bool:
+        seen.append({_key(one, signal.per): one.value for one in prometheus.query(signal.promql)})
+        return seen[-1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+    with suppress(AssertionError):
+        until("the last unit was looked at and scraped", is_so)
+    assert seen[-1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert all(value > 0.0 for value in expected.values() if signal.name == "component_drift_score")
+
+
+@pytest.mark.parametrize(
+    "signal", [one for one in SIGNALS if one.name not in STAGE], ids=lambda one: one.name
+)
 def test_the_promql_of_a_golden_signal_gives_what_the_store_computes(
-    signal: Any, documents: list[Document], job: Job, prometheus: Prometheus
+    signal: GoldenSignal, documents: list[Document], job: Job, prometheus: Prometheus
 ) -> None:
     expected = STORE[signal.name](documents)
     error = MOST_RELATIVE_ERROR if "p95" in signal.name else 1e-12
@@ -241,12 +310,11 @@ def test_the_numbers_of_runs_are_those_of_the_store(
 
 
 def test_the_candidates_rates_are_those_of_the_gates_evidence(
-    up: Up, documents: list[Document], job: Job, prometheus: Prometheus
+    units: list[Observation], documents: list[Document], job: Job, prometheus: Prometheus
 ) -> None:
     """Every mirrored run of the candidate is one unit: means over units are the rates."""
-    with closing(LineageStore(up.state.lineage)) as lineage:
-        units = [one.candidate for one in _units(up, lineage) if one.candidate is not None]
-    assert len(units) == len([one for one in documents if one["arm"] == "candidate"])
+    candidates = [one.candidate for one in units if one.candidate is not None]
+    assert len(candidates) == len([one for one in documents if one["arm"] == "candidate"])
     promql = {signal.name: signal.promql for signal in SIGNALS}
 
     def found(name: str, **labels: str) -> float:
@@ -255,11 +323,13 @@ def test_the_candidates_rates_are_those_of_the_gates_evidence(
         return sample.value
 
     at = job.fresh()
-    assert found("workflow_success_rate") == pytest.approx(sum(one.success for one in units) / len(units))
-    slow = sum(one.latencies_ms[0] > bot.PROMISED_MS for one in units)
-    assert found("workflow_sla_exceedance_rate") == pytest.approx(slow / len(units))
-    for name in ("lookup", "agent", "judge"):
-        rate = sum(one.fallbacks.get(name, 0.0) for one in units) / len(units)
+    assert found("workflow_success_rate") == pytest.approx(
+        sum(one.success for one in candidates) / len(candidates)
+    )
+    slow = sum(one.latencies_ms[0] > bot.PROMISED_MS for one in candidates)
+    assert found("workflow_sla_exceedance_rate") == pytest.approx(slow / len(candidates))
+    for name in ("lookup", "check", "agent", "judge"):
+        rate = sum(one.fallbacks.get(name, 0.0) for one in candidates) / len(candidates)
         assert found("component_fallback_rate", component=name) == pytest.approx(rate)
 
 
@@ -277,11 +347,10 @@ def test_an_exemplar_leads_from_a_slow_run_to_its_document(
 
 
 def test_the_evidence_itself_is_printed_in_the_stores_order_drawn_and_played_again(
-    up: Up, documents: list[Document], tmp_path: Path
+    up: Up, units: list[Observation], tmp_path: Path
 ) -> None:
     """`rollout units`, `rollout plot` and `backtest` on what a real gateway and a real store have written."""
-    with closing(LineageStore(up.state.lineage)) as lineage:
-        stored = [(one.sequence, one.unit) for one in _units(up, lineage)]
+    stored = [(one.sequence, one.unit) for one in units]
     code, said = cli(up, "rollout", "units", bot.NAME, "--stage", "Canary")
     assert code == 0, said
     printed = [orjson.loads(line) for line in said.splitlines()]
@@ -290,10 +359,10 @@ def test_the_evidence_itself_is_printed_in_the_stores_order_drawn_and_played_aga
     assert code == 0, drawn
     assert "Canary · success (WorkflowSuccessRate): " in drawn
     assert f"(n = {len(stored):,})" in drawn
-    units, strategy = tmp_path / "units.jsonl", tmp_path / "bot.json"
-    units.write_text(said)
+    recorded, strategy = tmp_path / "units.jsonl", tmp_path / "bot.json"
+    recorded.write_text(said)
     strategy.write_bytes(orjson.dumps(bot.workflow("2.0.0", "http://127.0.0.1:1")))
-    code, played = cli(up, "backtest", str(units), "--format", "units", "-f", str(strategy), "-o", "json")
+    code, played = cli(up, "backtest", str(recorded), "--format", "units", "-f", str(strategy), "-o", "json")
     assert code == TIMEOUT, played
     (stage,) = orjson.loads(played)["stages"]
     assert (stage["stage"], stage["units"]) == ("Canary", len(stored))

@@ -196,7 +196,7 @@ GATE_LOG_E: Final = Definition(
 DRIFT_SCORE: Final = Definition(
     "sluicegate_component_drift_score",
     Kind.GAUGE,
-    ("namespace", "workflow", "component", "output"),
+    (*_ARM, "component", "output"),
     "KL divergence, in nats, of what the candidate's component gives in an observed output from what stable's gives in the "
     "same stage, less its bias. For dashboards: what is much depends on the units, so alarm on sluicegate_gate_log_e.",
 )

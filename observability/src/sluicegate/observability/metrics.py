@@ -236,12 +236,23 @@ class ControlMetrics:
         """The present evidence of a gate."""
         component = evidence.component or ""
         if evidence.output is not None:
-            score = 0.0 if evidence.outputs is None else kl_of(evidence.outputs, evidence.units)
-            self._child(catalog.DRIFT_SCORE, namespace, workflow, component, evidence.output).set(score)
             component = f"{component}.{evidence.output}"
         labels = (namespace, workflow, gate, component)
         self._child(catalog.GATE_LOG_E, *labels, "harm").set(evidence.harm_log_e)
         self._child(catalog.GATE_LOG_E, *labels, "safe").set(evidence.safe_log_e)
+
+    def drift(self, namespace: str, workflow: str, revision: str, evidence: SignalEvidence) -> None:
+        """How far an output of the candidate's component is from stable's. revision: the candidate's."""
+        score = 0.0 if evidence.outputs is None else kl_of(evidence.outputs, evidence.units)
+        labels = (
+            namespace,
+            workflow,
+            revision,
+            Arm.CANDIDATE,
+            evidence.component or "",
+            evidence.output or "",
+        )
+        self._child(catalog.DRIFT_SCORE, *labels).set(score)
 
     def contributions(self, namespace: str, workflow: str, revision: str, units: AblatedUnits) -> None:
         """What the components of a revision add to the reward; nothing before intervals can be told."""

@@ -1,7 +1,8 @@
 """The golden signals as PromQL over what the exporter counts; the reference page, the rules and the tests use this table.
 
-A series is of one namespace, workflow, revision and arm; arms whose components were forced onto fallbacks are none of them.
-Shares are over what was counted since the exporting process began, or over a `window`.
+A series is of one namespace, workflow, revision and arm. Arms whose components were forced onto fallbacks are of the
+contributions alone. Shares are over what was counted since the exporting process began, or over a `window`; contributions
+and drift are of the present stage.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ _ENDED: Final = 'outcome=~"Succeeded|Failed"'
 _GOOD: Final = 'outcome="Succeeded"'
 _OK: Final = 'outcome="Ok"'
 _BY: Final = "namespace, workflow, revision, arm"
+_ABLATED: Final = 'arm=~"ablated|stable-ablated"'
 MOST_RELATIVE_ERROR: Final = 0.01
 """Of the percentiles (`sketch`)."""
 
@@ -100,6 +102,25 @@ SIGNALS: Final = (
         fallback_rate(),
         "Share of runs in which the component fell back.",
         "component",
+    ),
+    GoldenSignal(
+        "reward_shapley_variance",
+        f"max by ({_BY}) (sluicegate_reward_shapley_variance{{{_ABLATED}}})",
+        "How unevenly the components add to the reward: population variance of their contributions under ablation, without what "
+        "noise adds. Arms: ablated is the candidate, stable-ablated is stable. From 50 ablated units on.",
+    ),
+    GoldenSignal(
+        "component_reward_contribution",
+        f"max by ({_BY}, component, bound) (sluicegate_component_reward_contribution{{{_ABLATED}}})",
+        "What the component adds to the reward under ablation: its Shapley value, with the ends of its 95 % interval. Arms as above.",
+        "component, bound",
+    ),
+    GoldenSignal(
+        "component_drift_score",
+        f"max by ({_BY}, component, output) (sluicegate_component_drift_score)",
+        "How far what the candidate's component gives in an observed output is from what stable's gives: KL divergence in nats, "
+        "less its bias. For the eye: the gate decides by the log e-value.",
+        "component, output",
     ),
 )
 

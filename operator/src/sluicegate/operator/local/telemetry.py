@@ -58,6 +58,8 @@ class LoopTelemetry:
             for item in evidence.of(gate.signal):
                 if item.likeness is None:
                     self._control.gate(*key, gate.name, item)
+                if item.output is not None:
+                    self._control.drift(*key, rollout.spec.candidate.name, item)
         self._contributions(rollout, evidence)
 
     def _contributions(self, rollout: WorkflowRollout, evidence: StageEvidence) -> None:
