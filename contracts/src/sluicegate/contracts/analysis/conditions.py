@@ -7,7 +7,7 @@ from typing import Final
 from sluicegate.contracts.analysis.branches import allowed
 from sluicegate.contracts.analysis.guards import Guard, guards, possible, variables
 from sluicegate.contracts.analysis.ranges import Ranges, Variable, ranges_of
-from sluicegate.contracts.analysis.values import ANYTHING, Test, Values, some
+from sluicegate.contracts.analysis.values import ANYTHING, Comparison, Values, some
 from sluicegate.contracts.cel_tree import Reference, Scalar
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.suggestions import did_you_mean, listed, shown
@@ -78,7 +78,7 @@ def _always(guard: Guard, ranges: Ranges) -> Diagnostic | None:
     )
 
 
-def _culprit(guard: Guard, ranges: Ranges) -> tuple[Variable, tuple[Test, ...]]:
+def _culprit(guard: Guard, ranges: Ranges) -> tuple[Variable, tuple[Comparison, ...]]:
     """A variable that no value can satisfy, of the first alternative."""
     return next((name, tests) for name, tests in guard.holds[0].items() if not some(ranges.of(name), tests))
 
@@ -129,7 +129,7 @@ def _told(values: Values) -> str:
     return f"a {'whole ' if values.whole else ''}number{low}{high}"
 
 
-def _needed(tests: tuple[Test, ...]) -> str:
+def _needed(tests: tuple[Comparison, ...]) -> str:
     return " and ".join(f"{test.operator} {' or '.join(map(shown, test.constants))}" for test in tests)
 
 

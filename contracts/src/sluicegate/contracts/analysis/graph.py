@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 from sluicegate.contracts.analysis.guards import Alternatives, guards, possible
 from sluicegate.contracts.analysis.ranges import ranges_of
-from sluicegate.contracts.analysis.values import Test
+from sluicegate.contracts.analysis.values import Comparison
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.resources.workflow import FailureStrategy, Phase, Role, SideEffects
 from sluicegate.contracts.verification.facts import Facts
 
-_IS_THERE: Final = Test("==", (True,))
+_IS_THERE: Final = Comparison("==", (True,))
 _OWN_RUNS: Final = re.compile(r"/v1/(?:namespaces/([^/]+)/)?workflows/([^/]+)/runs/?")
 
 

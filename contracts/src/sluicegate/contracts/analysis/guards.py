@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 from sluicegate.contracts.analysis.ranges import Ranges, Variable
-from sluicegate.contracts.analysis.values import MIRRORED, NEGATED, Test, some
+from sluicegate.contracts.analysis.values import MIRRORED, NEGATED, Comparison, some
 from sluicegate.contracts.cel_tree import Constant, Items, Node, Operation, Reference
 from sluicegate.contracts.expressions import compile_expression, tree
 from sluicegate.contracts.verification.facts import Facts, Site, Use
@@ -20,7 +20,7 @@ _COMPARED: Final[Mapping[str, str]] = {
     "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
 }  # fmt: skip
 
-Alternative = Mapping[Variable, tuple[Test, ...]]
+Alternative = Mapping[Variable, tuple[Comparison, ...]]
 """All of these tests pass."""
 Alternatives = tuple[Alternative, ...]
 _FREE: Final[Alternatives] = ({},)
@@ -81,7 +81,7 @@ def _alternatives(node: Node, *, wanted: bool) -> Alternatives:
         case Constant(value) if isinstance(value, bool):
             return _FREE if value is wanted else ()
         case Reference(keys, tested):
-            return _one(Variable(keys, "has" if tested else "value"), Test("==", (wanted,)))
+            return _one(Variable(keys, "has" if tested else "value"), Comparison("==", (wanted,)))
         case Operation("!_", (inner,)):
             return _alternatives(inner, wanted=not wanted)
         case Operation("_&&_" | "_||_" as sign, (left, right)):
@@ -102,7 +102,7 @@ def _membership(inner: Node, nodes: tuple[Node, ...], *, wanted: bool) -> Altern
     constants = tuple(node.value for node in nodes if isinstance(node, Constant))
     if variable is None or len(constants) < len(nodes):
         return _FREE
-    return _one(variable, Test("==" if wanted else "!=", constants))
+    return _one(variable, Comparison("==" if wanted else "!=", constants))
 
 
 def _comparison(sign: str, left: Node, right: Node, *, wanted: bool) -> Alternatives:
@@ -111,7 +111,7 @@ def _comparison(sign: str, left: Node, right: Node, *, wanted: bool) -> Alternat
     variable = _variable(left)
     if variable is None or not isinstance(right, Constant):
         return _FREE
-    return _one(variable, Test(sign if wanted else NEGATED[sign], (right.value,)))
+    return _one(variable, Comparison(sign if wanted else NEGATED[sign], (right.value,)))
 
 
 def _variable(node: Node) -> Variable | None:
@@ -123,7 +123,7 @@ def _variable(node: Node) -> Variable | None:
     return None
 
 
-def _one(variable: Variable, test: Test) -> Alternatives:
+def _one(variable: Variable, test: Comparison) -> Alternatives:
     return ({variable: (test,)},)
 
 

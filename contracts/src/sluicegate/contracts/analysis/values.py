@@ -46,7 +46,7 @@ ANYTHING: Final = Values()
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Comparison:
     """``field <operator> one of constants``: `==`, `!=` take any number of them, an order takes one."""
 
     operator: str
@@ -97,7 +97,7 @@ def _joined(one: Values, other: Values) -> Values:
     return ANYTHING
 
 
-def some(values: Values, tests: Sequence[Test]) -> bool:
+def some(values: Values, tests: Sequence[Comparison]) -> bool:
     """Whether a value of the set passes all tests. True when that cannot be told."""
     members = values.members
     if members is None:
@@ -114,7 +114,7 @@ def some(values: Values, tests: Sequence[Test]) -> bool:
     return kinds != {"number"} or _between(values, ordered, tests)
 
 
-def _between(values: Values, ordered: Sequence[Test], tests: Sequence[Test]) -> bool:
+def _between(values: Values, ordered: Sequence[Comparison], tests: Sequence[Comparison]) -> bool:
     """Whether a number passes."""
     low, high = (values.low, values.low_open), (values.high, values.high_open)
     for test in ordered:
