@@ -8,6 +8,7 @@ import pytest
 
 from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.stages import Action
+from sluicegate.fallback_rules.server import __main__ as rules_server
 from sluicegate.gateway.protocols.places import CREDENTIALS
 from sluicegate.operator.__main__ import parser
 from sluicegate.operator.cluster import names
@@ -21,6 +22,7 @@ EVERYTHING: dict[str, Any] = {
     "monitoring": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
     "networkPolicy": {"enabled": True},
     "lineage": {"tlsSecret": "certificate", "caConfigMap": "authority"},
+    "rules": {"enabled": True, "configMap": "rule-sets"},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it comes": {},
@@ -35,6 +37,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "policies": {"enabled": False},
     },
 }
+
+
+PROGRAMS = {"sluicegate.operator": parser, "sluicegate.fallback_rules.server": rules_server.parser}
 
 
 def of_kind(kind: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -256,8 +261,9 @@ def test_the_commands_are_understood(variant: str) -> None:
     """Every container's arguments are parsed by the program itself."""
     for spec in pods(VARIANTS[variant]).values():
         for container in spec["containers"]:
-            assert container["command"] == ["python", "-m", "sluicegate.operator"]
-            parser().parse_args(container["args"])
+            (python, option, module) = container["command"]
+            assert (python, option) == ("python", "-m")
+            PROGRAMS[module]().parse_args(container["args"])
 
 
 def test_the_service_is_the_one_of_the_certificate() -> None:

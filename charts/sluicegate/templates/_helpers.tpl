@@ -91,12 +91,12 @@ affinity:
           matchLabels: {{- include "sluicegate.selector" (list $root (index . 1)) | nindent 12 }}
 {{- end }}
 
-{{/* What all containers have in common: (list . component-values). */}}
+{{/* What all containers have in common: (list . component-values), and the module that runs unless it is the operator's. */}}
 {{- define "sluicegate.container" -}}
 {{- $root := index . 0 -}}
 image: {{ include "sluicegate.image" $root }}
 imagePullPolicy: {{ $root.Values.image.pullPolicy }}
-command: [python, -m, sluicegate.operator]
+command: [python, -m, {{ if gt (len .) 2 }}{{ index . 2 }}{{ else }}sluicegate.operator{{ end }}]
 env:
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
