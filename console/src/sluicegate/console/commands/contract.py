@@ -23,8 +23,8 @@ def check(judge: Judge, filename: Files, recursive: Recursive = False) -> int:
     """
     from sluicegate.console.contracting import checking, reading
 
-    subjects = checking.check(reading.files(filename, recursive=recursive), judge.mode)
-    return judge.conclude(checking.TOOL, subjects)
+    loaded = reading.files(filename, recursive=recursive)
+    return judge.conclude(checking.TOOL, checking.check(loaded, judge.mode), loaded.notes)
 
 
 Side = Annotated[
@@ -60,7 +60,7 @@ def diff(
     after = comparing.side(new, recursive=recursive)
     wanted = Level(level.value.capitalize())
     subjects = comparing.diff(before, after, level=wanted, mode=judge.mode, where=new)
-    return judge.conclude(comparing.TOOL, subjects)
+    return judge.conclude(comparing.TOOL, subjects, after.notes)
 
 
 @app.command()

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from sluicegate.console.contracting.codes import NOT_PROVEN
 from sluicegate.console.contracting.reading import Loaded, Read
 from sluicegate.console.contracting.report import Finding, Subject, refused, unreadable
 from sluicegate.console.contracting.words import Mode
+from sluicegate.contracts.analysis import analyse
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.parsing import located, placed
@@ -14,13 +16,11 @@ from sluicegate.contracts.verification import verify
 
 TOOL = "contract check"
 PARSING, VERIFICATION = "parsing", "verification"
-NOT_PROVEN = frozenset({"NotProven"})
-"""Codes of what is neither shown nor refuted; `--mode report` makes warnings of their errors."""
 
 Check = Callable[[AgentWorkflow], Iterable[Diagnostic]]
 
 
-CHECKS: Mapping[str, Check] = {}
+CHECKS: Mapping[str, Check] = {"analysis": analyse}
 """Of workflows that verify, by name, in order."""
 
 
@@ -74,7 +74,7 @@ def _refused(read: Read, check: str, problem: Problem) -> Finding:
 
 def judged(diagnostic: Diagnostic, mode: Mode, subject: str) -> Diagnostic:
     """The diagnostic with its subject, and as severe as `mode` takes what is not proven."""
-    softened = mode is Mode.REPORT and diagnostic.code in NOT_PROVEN and diagnostic.severity is Severity.ERROR
+    softened = mode is Mode.REPORT and diagnostic.code == NOT_PROVEN and diagnostic.severity is Severity.ERROR
     return replace(
         diagnostic,
         subject=diagnostic.subject or subject,

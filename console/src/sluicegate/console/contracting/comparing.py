@@ -1,71 +1,69 @@
 """`contract diff`: the objects of two sides, matched by kind and name, and what changed for those who rely on them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sluicegate.console.contracting import git, reading
 from sluicegate.console.contracting.checking import judged, refusals
+from sluicegate.console.contracting.codes import NOT_PROVEN, REMOVED, RENAMED
 from sluicegate.console.contracting.reading import Loaded, Read
 from sluicegate.console.contracting.report import Finding, Subject, unreadable
 from sluicegate.console.contracting.words import Mode
-from sluicegate.contracts.compatibility import Comparison, Level, compare
+from sluicegate.console.files import SUFFIXES
+from sluicegate.contracts.compatibility import Comparison, Level, Verdict, compare
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
-from sluicegate.contracts.documents import load
+from sluicegate.contracts.documents import Document, load
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import placed
 from sluicegate.contracts.resources import AgentWorkflow
 
 TOOL = "contract diff"
 CHECK = "compatibility"
-REMOVED, RENAMED = "WorkflowRemoved", "WorkflowRenamed"
-CODES: Mapping[str, str] = {
-    REMOVED: "A workflow of the old version is not in the new one: whoever calls it gets 404.",
-    RENAMED: "The workflow has another name: callers, sessions and recorded runs know the old one.",
-}
 
 
 def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
     """One side. text: a file or folder, ``git:<revision>:<path>``, or ``git:<revision>`` for the path of `beside`.
 
-    Of ``git:<revision>`` a path that is not in it is no problem but an empty side: everything is new. Where git knows the
-    file under another name, it is read there.
+    With ``git:<revision>`` files that were renamed since are found under their former names, and when there is nothing the
+    side is empty: everything is new. With a path of its own it must be there.
     """
     if not text.startswith(git.PREFIX):
         return reading.files([Path(text)], recursive=recursive)
     try:
         return _of_git(text, beside)
     except Refused as error:
-        problems = tuple(replace(one, source=one.source or text) for one in error.problems)
-        return Loaded(reads=(), unreadable=problems)
+        return Loaded(reads=(), unreadable=_from(error, text))
 
 
 def _of_git(text: str, beside: str | None) -> Loaded:
     name, _, given = text.removeprefix(git.PREFIX).partition(":")
     at = git.revision(name)
+    problems: list[Problem] = []
     if given:
-        return _of_revision(at, Path(given))
+        files = git.listed(at, Path(given)) or (Path(given),)
+        return reading.parsed(_documents(at, files, problems), problems, where=text)
     if beside is None or beside.startswith(git.PREFIX):
         raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
-    path = Path(beside) if git.is_there(at, Path(beside)) else git.earlier(at, Path(beside))
-    return _of_revision(at, path) if path else Loaded(reads=())
+    files = (*git.listed(at, Path(beside)), *git.earlier(at, Path(beside)))
+    found = list(_documents(at, files, problems))
+    return reading.parsed(found, problems, where=text) if found or problems else Loaded(reads=())
 
 
-def _of_revision(at: git.Revision, path: Path) -> Loaded:
-    reads: list[Read] = []
-    problems: list[Problem] = []
-    from sluicegate.console.files import SUFFIXES
-
-    files = git.listed(at, path)
+def _documents(at: git.Revision, files: tuple[Path, ...], problems: list[Problem]) -> Iterator[Document]:
     for file in files:
         if len(files) > 1 and file.suffix not in SUFFIXES:
             continue
+        source = f"{git.PREFIX}{at.name}:{file}"
         try:
-            reads += reading.parsed(load(git.content(at, file), source=f"{git.PREFIX}{at.name}:{file}"))
+            yield from load(git.content(at, file), source=source)
         except Refused as error:
-            problems += error.problems
-    return Loaded(reads=tuple(reads), unreadable=tuple(problems))
+            problems += _from(error, source)
+
+
+def _from(error: Refused, source: str) -> tuple[Problem, ...]:
+    return tuple(replace(one, source=one.source or source) for one in error.problems)
 
 
 def diff(old: Loaded, new: Loaded, *, level: Level, mode: Mode, where: str) -> tuple[Subject, ...]:
@@ -100,13 +98,13 @@ def _workflows(side: Loaded) -> Iterator[Read]:
 def _pairs(old: list[Read], new: list[Read]) -> tuple[list[tuple[Read | None, Read]], list[Read]]:
     """Each new one with its former one, and the old ones that are left.
 
-    By kind and name; of several with one name by the name of their file, then in order. One alone on each side is a pair,
+    By kind and name; of several with one name by their file, by the name of it, then in order. One alone on each side is a pair,
     whatever its name.
     """
     if len(old) == len(new) == 1:
         return [(old[0], new[0])], []
     former: dict[int, Read] = {}
-    for is_pair in (_same_file, _same_name):
+    for is_pair in (_same_path, _same_file, _same_name):
         for number, read in enumerate(new):
             found = [one for one in old if number not in former and is_pair(one, read)]
             if found:
@@ -115,13 +113,22 @@ def _pairs(old: list[Read], new: list[Read]) -> tuple[list[tuple[Read | None, Re
     return [(former.get(number), read) for number, read in enumerate(new)], old
 
 
+def _same_path(old: Read, new: Read) -> bool:
+    return old.name == new.name and _path(old) == _path(new)
+
+
+def _same_file(old: Read, new: Read) -> bool:
+    return old.name == new.name and _path(old).rpartition("/")[2] == _path(new).rpartition("/")[2]
+
+
 def _same_name(old: Read, new: Read) -> bool:
     return old.name == new.name
 
 
-def _same_file(old: Read, new: Read) -> bool:
-    files = {read.document.source.rpartition(":")[2].rpartition("/")[2] for read in (old, new)}
-    return old.name == new.name and len(files) == 1
+def _path(read: Read) -> str:
+    """Of its file, without the revision."""
+    source = read.document.source
+    return source.split(":", 2)[2] if source.startswith(git.PREFIX) else source
 
 
 def _pair(old: Read | None, new: Read, level: Level, mode: Mode) -> Subject:
@@ -134,6 +141,8 @@ def _pair(old: Read | None, new: Read, level: Level, mode: Mode) -> Subject:
     assert isinstance(new.resource, AgentWorkflow)  # noqa: S101
     comparison = compare(old.resource, new.resource, level=level)
     diagnostics = [judged(placed(one, new.document), mode, new.name) for one in comparison.diagnostics]
+    if comparison.verdict is not Verdict.COMPATIBLE and not comparison.errors:
+        diagnostics.append(judged(placed(_not_proven(comparison), new.document), mode, new.name))
     if old.name != new.name:
         diagnostics.insert(0, _renamed(old, new))
     findings = tuple(Finding(diagnostic=one, check=CHECK) for one in diagnostics)
@@ -172,6 +181,17 @@ def _renamed(old: Read, new: Read) -> Diagnostic:
         subject=new.name,
     )
     return placed(diagnostic, new.document)
+
+
+def _not_proven(comparison: Comparison) -> Diagnostic:
+    """A verdict never passes for want of a reason."""
+    return Diagnostic(
+        code=NOT_PROVEN,
+        severity=Severity.ERROR,
+        path="spec",
+        message=f"{comparison.old} → {comparison.new} is {comparison.verdict.value}, and no single change says why",
+        hint="compare smaller changes, or waive this until a day",
+    )
 
 
 def _remarks(old: Read, comparison: Comparison) -> Iterator[str]:

@@ -30,16 +30,11 @@ def revision(name: str) -> Revision:
     return Revision(name, found.stdout.decode().strip())
 
 
-def is_there(at: Revision, path: Path) -> bool:
-    """Whether the revision has a file or folder at `path`, as seen from the present folder."""
-    return not _git("cat-file", "-e", f"{at.commit}:{_seen(path)}").returncode
-
-
 def listed(at: Revision, path: Path) -> tuple[Path, ...]:
-    """`path` if it is a file there, else all files below it."""
+    """`path` if it is a file there, all files below it if it is a folder; nothing if it is not there."""
     kind = _git("cat-file", "-t", f"{at.commit}:{_seen(path)}").stdout.strip()
     if kind != b"tree":
-        return (path,)
+        return (path,) if kind else ()
     found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, f"{_seen(path)}/")
     return tuple(Path(name) for name in found.stdout.decode(errors="replace").split("\0") if name)
 
@@ -52,14 +47,16 @@ def content(at: Revision, path: Path) -> bytes:
     return found.stdout[: MAX_BYTES + 1]
 
 
-def earlier(at: Revision, path: Path) -> Path | None:
-    """The file that git takes for the former one of `path`, which is not in the revision: it was renamed."""
+def earlier(at: Revision, path: Path) -> tuple[Path, ...]:
+    """The files that git takes for the former ones of `path`, or of files below it: they were renamed since."""
     found = _git("diff", "--relative", "--find-renames", "--diff-filter=R", "--name-status", "-z", at.commit)
     words = found.stdout.decode(errors="replace").split("\0")
-    for before, after in zip(words[1::3], words[2::3], strict=False):
-        if PurePosixPath(after) == PurePosixPath(path.as_posix()):
-            return Path(before)
-    return None
+    here = PurePosixPath(_seen(path))
+    return tuple(
+        Path(before)
+        for before, after in zip(words[1::3], words[2::3], strict=False)
+        if PurePosixPath(after).is_relative_to(here)
+    )
 
 
 def _seen(path: Path) -> str:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluicegate.console.files import documents
+from sluicegate.console.output import plural
 from sluicegate.contracts.documents import Document
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import parse
-from sluicegate.contracts.resources.base import Resource
+from sluicegate.contracts.resources import KINDS
+from sluicegate.contracts.resources.base import API_VERSION, GROUP, Resource
+from sluicegate.contracts.suggestions import closest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +32,51 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """All documents of some files. unreadable: problems of files of which no document is known."""
+    """All documents of this product in some files.
+
+    unreadable: problems of files of which no document is known. others: documents of other products, passed over.
+    """
 
     reads: tuple[Read, ...]
     unreadable: tuple[Problem, ...] = ()
+    others: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """For people."""
+        return (f"{plural(self.others, 'object')} of other products passed over",) if self.others else ()
 
 
 def files(paths: Sequence[Path], *, recursive: bool = False) -> Loaded:
-    """The documents of files and folders. No document at all is a problem."""
+    """The documents of files and folders."""
     problems: list[Problem] = []
-    reads = parsed(documents(paths, problems, recursive=recursive))
-    if not reads and not problems:
-        problems.append(Problem(path="-f", message="no documents", value=", ".join(map(str, paths))))
-    return Loaded(reads=reads, unreadable=tuple(problems))
+    return parsed(documents(paths, problems, recursive=recursive), problems, where=", ".join(map(str, paths)))
 
 
-def parsed(documents: Iterable[Document]) -> tuple[Read, ...]:
-    """Each document as a resource, or its problems."""
-    return tuple(map(_parsed, documents))
+def parsed(documents: Iterable[Document], problems: list[Problem], *, where: str) -> Loaded:
+    """Each document as a resource, or its problems. `problems`: filled while documents are read.
+
+    That there is none of this product is a problem: it must not read as a clean result.
+    """
+    found = list(documents)
+    own = [document for document in found if not _is_foreign(document)]
+    if not own and not problems:
+        allowed = f"at least one of apiVersion {API_VERSION}"
+        said = "no document of this product"
+        hint = "is this the right file?"
+        problems = [
+            Problem(path=where, message=said, value=plural(len(found), "object"), allowed=allowed, hint=hint)
+        ]
+    return Loaded(reads=tuple(map(_parsed, own)), unreadable=tuple(problems), others=len(found) - len(own))
+
+
+def _is_foreign(document: Document) -> bool:
+    """An object of Kubernetes or of another product: neither its group nor its kind is ours, misspelled or not."""
+    version, kind = document.data.get("apiVersion"), document.data.get("kind")
+    if not (isinstance(version, str) and isinstance(kind, str)):
+        return False
+    group = version.partition("/")[0]
+    return closest(group, (GROUP,)) is None and closest(kind, KINDS) is None
 
 
 def _parsed(document: Document) -> Read:

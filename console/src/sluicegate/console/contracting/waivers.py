@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from sluicegate.console.contracting.codes import EXPIRED
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.documents import Document, load
 from sluicegate.contracts.errors import Problem, Refused
@@ -17,7 +18,6 @@ from sluicegate.contracts.parsing import located
 from sluicegate.contracts.resources.base import Model, Text
 
 FILE = Path(".sluicegate/waivers.yaml")
-EXPIRED = "WaiverExpired"
 Fingerprint = Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{16}$")]
 
 

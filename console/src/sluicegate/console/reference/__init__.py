@@ -7,11 +7,23 @@ fails when something has no description.
 from collections.abc import Callable
 from typing import Final
 
-from sluicegate.console.reference import command_line, errors, gates, http, metrics, resources, status
+from sluicegate.console.reference import (
+    command_line,
+    contract_findings,
+    contracts,
+    errors,
+    gates,
+    http,
+    metrics,
+    resources,
+    status,
+)
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "cli.md": command_line.cli,
+    "contract-report.schema.json": contracts.report_schema,
     "conditions.md": status.conditions_page,
+    "contract-findings.md": contract_findings.contract_findings_page,
     "errors.md": errors.errors_page,
     "exit-codes.md": command_line.exit_codes,
     "gates.md": gates.gates_page,

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from typing import Any
 
+from sluicegate.console.contracting.codes import CODES
 from sluicegate.console.contracting.formats.places import uri
 from sluicegate.console.contracting.report import Finding, Report, Result, Standing
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
@@ -39,7 +40,20 @@ def _driver(codes: list[str]) -> dict[str, Any]:
     return {
         "name": "sluicegate",
         "version": version("sluicegate"),
-        "rules": [{"id": code, "name": code} for code in codes],
+        "rules": [_rule(code) for code in codes],
+    }
+
+
+def _rule(code: str) -> dict[str, Any]:
+    known = CODES.get(code)
+    if known is None:
+        return {"id": code, "name": code}
+    return {
+        "id": code,
+        "name": code,
+        "shortDescription": {"text": known.title},
+        "fullDescription": {"text": known.meaning},
+        "help": {"text": f"{known.meaning} {known.remedy}", "markdown": f"{known.meaning}\n\n{known.remedy}"},
     }
 
 

@@ -25,7 +25,7 @@ def _lines(report: Report, *, is_wide: bool) -> Iterator[str]:
             yield from _checks(subject)
         for finding in subject.findings:
             if is_wide or finding.standing is Standing.NEW:
-                yield from _finding(finding)
+                yield from finding_lines(finding)
     yield summary(report)
 
 
@@ -44,12 +44,13 @@ def _checks(subject: Subject) -> Iterator[str]:
         yield f"  not run, because of what was found: {', '.join(subject.skipped)}"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def finding_lines(finding: Finding) -> Iterator[str]:
+    """Of one finding: severity, code, place; what it is; witness, hint and waiver."""
     diagnostic = finding.diagnostic
     standing = "" if finding.standing is Standing.NEW else f" ({finding.standing.value.lower()})"
-    print_code = "" if finding.refused else f" [{diagnostic.fingerprint}]"
+    known_as = "" if finding.refused else f" [{diagnostic.fingerprint}]"
     severity = output.severity(diagnostic.severity.value)
-    yield f"  {severity} {diagnostic.code}{standing} {place(diagnostic)}{print_code}"
+    yield f"  {severity} {diagnostic.code}{standing} {place(diagnostic)}{known_as}"
     yield from _told("", diagnostic.message)
     yield from _told("witness: ", diagnostic.witness)
     yield from _told("hint: ", diagnostic.hint)
