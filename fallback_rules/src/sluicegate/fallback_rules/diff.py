@@ -67,9 +67,9 @@ def diff(old: Table, new: Table, *, limit: int = MAX_STATES) -> Difference:
     except TooLarge:
         too_large = f"the tables are too large to be compared: {cells_of(both.axes)} cells"
         return Difference(cells=0, changed=None, changes=(), notes=(*notes, too_large))
-    changed = sum(region.cells for region in found if both.changed(region.mask))
+    changed = [region.cells for region in found if both.changed(region.mask)]
     changes = tuple(both.change(box) for box, _ in diagram.boxes(MAX_CHANGES))
-    return Difference(cells=cells_of(both.axes), changed=changed, changes=changes, notes=notes)
+    return Difference(cells=cells_of(both.axes), changed=sum(changed), changes=changes, notes=notes)
 
 
 def _notes(old: RuleSetSpec, new: RuleSetSpec) -> Iterator[str]:
