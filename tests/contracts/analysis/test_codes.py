@@ -24,7 +24,9 @@ def given_codes() -> set[str]:
         for call in calls
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Diagnostic"
         for keyword in call.keywords
-        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+        if keyword.arg == "code"
+        and isinstance(keyword.value, ast.Constant)
+        and isinstance(keyword.value.value, str)
     }  # fmt: skip
 
 

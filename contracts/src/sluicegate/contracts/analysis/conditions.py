@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sluicegate.contracts.analysis.branches import allowed
-from sluicegate.contracts.analysis.guards import Guard, guards, possible, variables
+from sluicegate.contracts.analysis.guards import Guard, guards, never_hold, possible, variables
 from sluicegate.contracts.analysis.ranges import Ranges, Variable, ranges_of
 from sluicegate.contracts.analysis.values import ANYTHING, Comparison, Values, some
 from sluicegate.contracts.cel_tree import Reference, Scalar
@@ -19,11 +19,13 @@ _SWITCH: Final = 2
 
 def conditions_decide(facts: Facts) -> Iterator[Diagnostic]:
     """A condition gives true or false, and can give both."""
-    ranges = ranges_of(facts)
+    ranges, dead = ranges_of(facts), never_hold(facts)
     for guard in guards(facts):
         if not any((*guard.holds, *guard.fails)):
             continue  # about no variable: `verification` tells constants
-        finding = _not_bool(guard, ranges) or _never(guard, ranges) or _always(guard, ranges)
+        finding = _not_bool(guard, ranges)
+        if finding is None:
+            finding = _never(guard, ranges) if guard.step in dead else _always(guard, ranges)
         if finding is not None:
             yield finding
 
@@ -45,9 +47,7 @@ def _not_bool(guard: Guard, ranges: Ranges) -> Diagnostic | None:
     )
 
 
-def _never(guard: Guard, ranges: Ranges) -> Diagnostic | None:
-    if not guard.holds or possible(guard.holds, ranges):
-        return None
+def _never(guard: Guard, ranges: Ranges) -> Diagnostic:
     variable, tests = _culprit(guard, ranges)
     values = ranges.of(variable)
     wanted = [constant for test in tests if test.operator == "==" for constant in test.constants]

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from sluicegate.contracts.analysis.guards import Alternatives, guards, possible
-from sluicegate.contracts.analysis.ranges import ranges_of
+from sluicegate.contracts.analysis.guards import Alternatives, guards, never_hold
 from sluicegate.contracts.analysis.values import Comparison
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.resources.workflow import FailureStrategy, Phase, Role, SideEffects
@@ -18,13 +17,13 @@ _OWN_RUNS: Final = re.compile(r"/v1/(?:namespaces/([^/]+)/)?workflows/([^/]+)/ru
 
 def steps_can_run(facts: Facts) -> Iterator[Diagnostic]:
     """No condition needs a step that never runs."""
-    ranges, never = ranges_of(facts), dict[str, str]()
-    for guard in guards(facts):
+    dead, never = never_hold(facts), dict[str, str]()
+    for guard in guards(facts) if dead else ():
         name = facts.steps[guard.step].name
-        if guard.holds and not possible(guard.holds, ranges):
+        if guard.step in dead:
             never[name] = name
             continue
-        missing = next((step for step in never if _needs(guard.holds, step)), None) if never else None
+        missing = next((step for step in never if _needs(guard.holds, step)), None)
         if missing is not None:
             never[name] = f"{never[missing]} → {name}"
             yield Diagnostic(
@@ -50,13 +49,13 @@ def _needs(holds: Alternatives, step: str) -> bool:
 
 def outputs_are_used(facts: Facts) -> Iterator[Diagnostic]:
     """Somebody reads what a step of the request gives, or it changes something."""
-    used = {name for use in facts.uses for name in use.steps()}
+    used = {name for use in facts.uses if use.compiled for name in use.compiled.steps}
     awaited = [step.name for step in facts.steps if step.phase is Phase.IN_REQUEST]
-    answer = awaited[-1:] if facts.spec.output is None else []
+    used.update(awaited[-1:] if facts.spec.output is None else ())
     whole = any(("steps",) in use.compiled.references for use in facts.uses if use.compiled)
     for number, step in enumerate(facts.steps):
         component = facts.components.get(step.component)
-        if component is None or whole or step.phase is not Phase.IN_REQUEST or step.name in {*used, *answer}:
+        if component is None or whole or step.phase is not Phase.IN_REQUEST or step.name in used:
             continue
         is_gate = component.role is Role.GUARDRAIL and component.on_failure.type is FailureStrategy.FAIL
         if component.side_effects is SideEffects.NONE and not is_gate:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from sluicegate.contracts.analysis.ranges import Ranges, Variable
+from sluicegate.contracts.analysis.ranges import Ranges, Variable, ranges_of
 from sluicegate.contracts.analysis.values import MIRRORED, NEGATED, Comparison, some
 from sluicegate.contracts.cel_tree import Constant, Items, Node, Operation, Reference
 from sluicegate.contracts.expressions import compile_expression, tree
@@ -67,6 +67,15 @@ def possible(alternatives: Alternatives, ranges: Ranges) -> Alternatives:
     """Those that some values meet."""
     return tuple(
         one for one in alternatives if all(some(ranges.of(name), tests) for name, tests in one.items())
+    )
+
+
+@lru_cache(maxsize=2)
+def never_hold(facts: Facts) -> frozenset[int]:
+    """The steps whose condition no values meet; conditions that are false without looking at any are `verification`'s."""
+    ranges = ranges_of(facts)
+    return frozenset(
+        guard.step for guard in guards(facts) if guard.holds and not possible(guard.holds, ranges)
     )
 
 

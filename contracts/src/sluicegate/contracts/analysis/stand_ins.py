@@ -23,35 +23,42 @@ def values_are_read(facts: Facts) -> Iterator[Diagnostic]:
     """Every mapping that reads only a step with a fallback value can read that value, and its contract takes what comes out."""
     values = dict(_values(facts))
     conditions = {use.step: use for use in facts.uses if use.site is Site.WHEN}
-    for use in facts.uses:
+    fields = _Fields(facts)
+    for use in facts.uses if values else ():
         step = _only_step(use) if use.site in _MAPPINGS else None
-        if step is None or step not in values:
+        contract = None if step not in values else fields.of(use)
+        if step is None or contract is None or use.field is None:
             continue
-        said = _trouble(facts, use, step, values[step])
+        said = _told(use.text, step, values[step], contract, use.field)
         condition = conditions.get(use.step) if said is not None and use.site is Site.INPUTS else None
-        runs = _runs(condition, step, values[step])
-        if said is not None and runs is not False:
-            yield _finding(facts, use, step, values[step], said, is_certain=runs is True)
+        if said is not None:
+            yield from _finding(facts, use, step, orjson.loads(values[step]), said, condition)
 
 
-def _values(facts: Facts) -> Iterator[tuple[str, Any]]:
-    """Of steps that may end in a declared value."""
+def _values(facts: Facts) -> Iterator[tuple[str, bytes]]:
+    """Of steps that may end in a declared value, the value as JSON."""
+    ends = {name: chain(facts, component)[-1].on_failure for name, component in facts.components.items()}
+    values = {name: _carried(rule.value) for name, rule in ends.items() if rule.type is FailureStrategy.VALUE}
     for step in facts.steps:
-        component = facts.components.get(step.component)
-        last = None if component is None else chain(facts, component)[-1].on_failure
-        if last is not None and last.type is FailureStrategy.VALUE and last.value is not None:
-            yield step.name, last.value
+        value = values.get(step.component)
+        if value is not None:
+            yield step.name, value
+
+
+def _carried(value: Any) -> bytes | None:
+    try:
+        return None if value is None else orjson.dumps(value)
+    except TypeError:  # whole numbers beyond 64 bits
+        return None
 
 
 def _only_step(use: Use) -> str | None:
     """The step that it reads, when it reads that one and nothing else."""
-    references = use.compiled.references if use.compiled else ()
-    steps = use.steps()
-    return (
-        steps[0]
-        if len(steps) == 1 and all(path[:1] == ("steps",) and len(path) > 1 for path in references)
-        else None
-    )
+    compiled = use.compiled
+    if compiled is None or len(compiled.steps) != 1:
+        return None
+    only = all(path[0] == "steps" and len(path) > 1 for path in compiled.references)
+    return compiled.steps[0] if only else None
 
 
 def _runs(condition: Use | None, step: str, value: Any) -> bool | None:
@@ -63,17 +70,6 @@ def _runs(condition: Use | None, step: str, value: Any) -> bool | None:
     try:
         return condition.compiled.evaluate({"steps": {step: value}}) is True
     except ExpressionError:
-        return None
-
-
-def _trouble(facts: Facts, use: Use, step: str, value: Any) -> str | None:
-    """Why the mapping or the contract refuses the value."""
-    contract, name = _target(facts, use)
-    if use.compiled is None or contract is None:
-        return None
-    try:
-        return _told(use.text, step, orjson.dumps(value), orjson.dumps(contract), name)
-    except TypeError:  # whole numbers beyond 64 bits: nothing is known
         return None
 
 
@@ -92,29 +88,51 @@ def _told(text: str, step: str, value: bytes, contract: bytes, name: str) -> str
     return f"{shown(found[name])} is refused: {broken[0].message}" if broken else None
 
 
-def _target(facts: Facts, use: Use) -> tuple[dict[str, Any] | None, str]:
-    """The contract of the one field that the mapping fills, and its name; None: there is none, or it is not always enforced."""
-    contract: MessageContract | WorkflowContract = facts.spec.contract
-    schema = facts.spec.contract.output
-    if use.step is not None:
-        component = facts.components.get(facts.steps[use.step].component)
-        if component is None:
-            return None, ""
-        contract, schema = component.contract, component.contract.input
-    if getattr(contract, "enforcement", ()) or use.field is None or not isinstance(schema, dict):
-        return None, ""
-    properties = schema.get("properties")
-    field = properties.get(use.field, True) if isinstance(properties, dict) else True
-    shared: dict[str, Any] = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
-    return {"properties": {use.field: field}, **shared}, use.field
+class _Fields:
+    """The contracts of single fields, as JSON; each is made once."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[tuple[str | None, str], bytes | None] = {}
+
+    def of(self, use: Use) -> bytes | None:
+        """Of the field that a mapping fills; None: there is no contract, or it is not always enforced."""
+        component = None if use.step is None else self._facts.steps[use.step].component
+        if use.field is None or (component is not None and component not in self._facts.components):
+            return None
+        key = (component, use.field)
+        if key not in self._known:
+            self._known[key] = self._made(component, use.field)
+        return self._known[key]
+
+    def _made(self, component: str | None, name: str) -> bytes | None:
+        contract: MessageContract | WorkflowContract = self._facts.spec.contract
+        schema = contract.output
+        if component is not None:
+            contract = self._facts.components[component].contract
+            schema = contract.input
+        if getattr(contract, "enforcement", ()) or not isinstance(schema, dict):
+            return None
+        properties = schema.get("properties")
+        field = properties.get(name, True) if isinstance(properties, dict) else True
+        shared: dict[str, Any] = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+        try:
+            return orjson.dumps({"properties": {name: field}, **shared})
+        except TypeError:  # whole numbers beyond 64 bits
+            return None
 
 
-def _finding(facts: Facts, use: Use, step: str, value: Any, said: str, *, is_certain: bool) -> Diagnostic:
+def _finding(
+    facts: Facts, use: Use, step: str, value: Any, said: str, condition: Use | None
+) -> Iterator[Diagnostic]:
+    runs = _runs(condition, step, value)
+    if runs is False:
+        return
     reader = None if use.step is None else facts.components.get(facts.steps[use.step].component)
-    ends = is_certain and (reader is None or reader.on_failure.type not in _ENDS)
+    ends = runs is True and (reader is None or reader.on_failure.type not in _ENDS)
     component = facts.component_of(step)
     name = component.name if component else step
-    return Diagnostic(
+    yield Diagnostic(
         code="FallbackInvalid",
         severity=Severity.ERROR if ends else Severity.WARNING,
         path=use.path,

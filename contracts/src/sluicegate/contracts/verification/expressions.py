@@ -9,7 +9,7 @@ from sluicegate.contracts.paths import child
 from sluicegate.contracts.resources.workflow import FailureStrategy, Phase
 from sluicegate.contracts.suggestions import did_you_mean, listed, shown
 from sluicegate.contracts.verification.facts import Facts, Site, Use
-from sluicegate.contracts.verification.shapes import closed_names, impossible, required_names
+from sluicegate.contracts.verification.shapes import Impossible, closed_names, impossible, required_names
 
 RUN_FIELDS = ("id", "attempt")
 _ROOTS_OF = {
@@ -172,12 +172,15 @@ def _may_be_absent(facts: Facts, name: str) -> str | None:
 
 def possible_fields(facts: Facts) -> Iterator[Problem]:
     """A closed contract of the producer has the field."""
+    known: dict[Path, Impossible | None] = {}
     for use in facts.uses:
         for path in _references(use):
-            schema, below = _producer(facts, path)
-            missing = impossible(schema, below)
+            if path not in known:
+                known[path] = impossible(*_producer(facts, path))
+            missing = known[path]
             if missing is None:
                 continue
+            below = _producer(facts, path)[1]
             where = ".".join((*path[: len(path) - len(below)], *below[: missing.depth])).replace(".[]", "[]")
             said = (
                 f"{where} is {missing.is_a}, it has no" if missing.is_a else f"the contract of {where} has no"
