@@ -1,11 +1,19 @@
 """Every fault is found, with its code and its witness, and nothing is found in its twin. `verification` lets all of them pass."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from sluicegate.contracts.analysis import analyse
 from sluicegate.contracts.analysis.codes import CODES
+from sluicegate.contracts.parsing import parse_data
+from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.verification import verify
 from tests.contracts.analysis.faults import CLEAN, FAULTS, workflow
+from tests.contracts.files import example
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.mark.parametrize("sentence", FAULTS)
@@ -38,3 +46,21 @@ def test_each_code_of_the_checks_has_a_fault() -> None:
     shown = {fault.code for fault in FAULTS.values()}
     assert shown <= set(CODES)
     assert len(shown) >= 20
+
+
+def test_nothing_is_found_in_the_example_of_the_design() -> None:
+    made = parse_data(example())
+    assert isinstance(made, AgentWorkflow)
+    assert analyse(made) == ()
+
+
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: str(path.relative_to(EXAMPLES))
+)
+def test_nothing_is_found_in_the_examples(path: Path) -> None:
+    """Of support-bot and kubernetes; those of CI are made to be found."""
+    for data in yaml.safe_load_all(path.read_text()):
+        if isinstance(data, dict) and data.get("kind") == "AgentWorkflow" and "ci" not in path.parts:
+            made = parse_data(data)
+            assert isinstance(made, AgentWorkflow)
+            assert analyse(made) == ()
