@@ -278,7 +278,24 @@ def _forged(*, old: Make | None, new: Make, **more: object) -> Case:
     return Case(old=old, new=new, paths=(AUTHOR,), by=Layer.POLICY, barred=True, **more)  # type: ignore[arg-type]
 
 
+def with_a_job(version: str) -> Make:
+    """A gate of it starts Jobs."""
+    gates = [
+        {"name": "success", "signal": "WorkflowSuccessRate"},
+        {"name": "load", "source": {"job": {"image": "load:1"}}},
+    ]
+    return fixed(
+        wish("alice", version=version, spec={"rollout": {"stages": [{"name": "Canary", "gates": gates}]}})
+    )
+
+
 WORKFLOWS: dict[str, Case] = {
+    "a gate with a Job, by who may not create Jobs": Case(
+        new=with_a_job("2.0.0"), paths=("spec.rollout.stages",), by=Layer.POLICY, barred=True
+    ),
+    "a gate with a Job in another spec, by who may not create Jobs": Case(
+        old=MINE, new=with_a_job("3.0.0"), paths=("spec.rollout.stages",), by=Layer.POLICY, barred=True
+    ),
     "a workflow in one's own name": Case(new=MINE),
     "a workflow in nobody's name": _forged(old=None, new=NOBODYS, stamped="alice"),
     "a workflow in another's name": _forged(old=None, new=BOBS),

@@ -22,6 +22,7 @@ def context(case: Case) -> AdmissionContext:
         controller=OPERATOR,
         collectors=COLLECTORS,
         is_status=case.is_status,
+        may_run_jobs=False,
     )
 
 

@@ -19,6 +19,11 @@ COUNTS: dict[str, Any] = {
 }
 VALUE: dict[str, Any] = {"url": "http://prometheus:9090", "value": 'p95{arm="{{arm}}"}'}
 MAX: dict[str, Any] = {"limit": {"max": "500"}}
+JOB: dict[str, Any] = {"image": "load:1", "args": ["--target={{version}}"]}
+
+
+def job(provider: dict[str, Any], **source: Any) -> dict[str, Any]:
+    return sourced({"job": JOB | provider} | source)
 
 
 def managed(*gates: dict[str, Any], stage: str = "Canary") -> dict[str, Any]:
@@ -59,6 +64,14 @@ FINE: dict[str, dict[str, Any]] = {
     "a signal that is said as well": managed(prometheus(COUNTS) | {"signal": "External"}),
     "a token in the environment": managed(prometheus(COUNTS, credentialRef={"env": "SLUICEGATE_SOURCE_TOKEN"})),
     "a document for each arm": managed(sourced({"web": {"url": "http://a/{{arm}}.json", "bad": "a.b[0]", "total": "n"}})),
+    "a Job that completes or fails": managed(job({}), stage="Full"),
+    "a Job with counts beside stable's": managed(job({"result": "Counts"}, minSamples=100) | {"margin": "0.02"}),
+    "a Job with counts below a rate": managed(job({"result": "Counts", "args": []}, limit={"max": "0.01"}), stage="Full"),
+    "a Job with a value": managed(job({"result": "Value"}, **MAX)),
+    "a Job with variables": managed(
+        job({"env": [{"name": "TARGET", "value": "{{arm}}"}, {"name": "TOKEN", "secretKeyRef": {"name": "s", "key": "k"}}]})
+    ),
+    "a Job of runtime Service": service(job({"args": ["http://{{backend}}"]})),
     "runtime Service": service(prometheus(COUNTS | {"bad": 'b{s="{{backend}}"}', "total": 't{s="{{backend}}"}'})),
 }  # fmt: skip
 
@@ -102,6 +115,21 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "a limit of nothing": (managed(prometheus(COUNTS, limit={})), f"{_GATE}.source.limit", "limits nothing"),
     "a delta of contributions": (managed(prometheus(COUNTS) | {"delta": "0.1"}), f"{_GATE}.delta", "RewardShapleyVariance only"),
     "a shift of contributions": (managed(prometheus(COUNTS) | {"deltaPhi": "0.1"}), f"{_GATE}.deltaPhi", "RewardShapleyVariance only"),
+    "a Job and a query": (managed(sourced({"job": JOB, "prometheus": COUNTS})), f"{_GATE}.source", "exactly one provider"),
+    "a Job that asks both arms the same": (managed(job({"result": "Counts", "args": ["x"]})), f"{_GATE}.source", "asked the same"),
+    "a limit of how a Job ended": (managed(job({}, limit={"max": "1"})), f"{_GATE}.source.limit", "completes or fails"),
+    "samples of how a Job ended": (managed(job({}, minSamples=5)), f"{_GATE}.source.minSamples", "completes or fails"),
+    "a margin of how a Job ended": (managed(job({}) | {"margin": "0.1"}), f"{_GATE}.margin", "counters are compared with stable"),
+    "a Job's value without a limit": (managed(job({"result": "Value"})), f"{_GATE}.source.limit", "could not fail"),
+    "samples of a Job's value": (managed(job({"result": "Value"}, minSamples=5, **MAX)), f"{_GATE}.source.minSamples", "no number of samples"),
+    "a Job's counts beside stable's in Full": (managed(job({"result": "Counts"}), stage="Full"), f"{_GATE}.source.limit", "no stable beside it"),
+    "a token of a Job": (managed(job({}, credentialRef={"env": "SLUICEGATE_SOURCE_A"})), f"{_GATE}.source.credentialRef", "no meaning with a Job"),
+    "a variable without a value": (managed(job({"env": [{"name": "A"}]})), f"{_GATE}.source.job.env[0]", "exactly one of value and secretKeyRef"),
+    "a variable that is set already": (managed(job({"env": [{"name": "SLUICEGATE_RESULT", "value": "/x"}]})), f"{_GATE}.source.job.env[0].name", "is set already"),
+    "a variable twice": (
+        managed(job({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]})), f"{_GATE}.source.job.env[1].name", "is set already",
+    ),
+    "an unknown placeholder of a Job": (managed(job({"args": ["ok", "{{versoin}}"]})), f"{_GATE}.source.job.args[1]", "unknown placeholder"),
     "no token": (managed(prometheus(COUNTS, credentialRef={})), f"{_GATE}.source.credentialRef", "one place of the token"),
     "only a source, of runtime Managed": (
         minimal(rollout={"stages": [{"name": "Canary", "gates": [prometheus(COUNTS)]}]}), "spec.rollout.stages[0].gates", "no safety gate",
@@ -140,3 +168,28 @@ def test_paths_into_a_document() -> None:
     for text in ("", ".", "a.", "a[", "a[-1]", "a[x]", "a b", "[1", "a[1]b"):
         with pytest.raises(ValueError, match="is not a path"):
             web_path(text)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"serviceAccountName": "admin"},
+        {"hostNetwork": True},
+        {"volumes": [{"hostPath": {"path": "/"}}]},
+        {"securityContext": {"privileged": True}},
+        {"runAsUser": 0},
+        {"timeoutSeconds": 3601},
+        {"resources": {"cpu": "0x"}},
+        {"resources": {"nvidia.com/gpu": "1"}},
+        {"envFrom": [{"secretRef": {"name": "s"}}]},
+        {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
+        {"image": "a b"},
+    ],
+    ids=str,
+)
+def test_a_job_is_no_pod_spec(wish: dict[str, Any]) -> None:
+    """What would give more than a container that the author could start himself has no field."""
+    from sluicegate.contracts.errors import Refused
+
+    with pytest.raises(Refused):
+        parse_data(managed(job(wish)))

@@ -133,6 +133,16 @@ WORKFLOWS: dict[str, Case] = {
     "signal and source": (stage("Shadow", gates=gates(_SUCCESS, source=_SOURCE)), "spec.rollout.stages[0].gates[0]", INVALID, "exactly one of signal and source"),
     "a source without a provider": (sourced({}), f"{_GATE}.source", INVALID, "exactly one provider"),
     "a source with two providers": (sourced(_SOURCE | {"web": _WEB}), f"{_GATE}.source", INVALID, "exactly one provider"),
+    "a source with a query and a Job": (sourced(_SOURCE | {"job": {"image": "a"}}), f"{_GATE}.source", INVALID, "exactly one provider"),
+    "a token of a Job": (
+        sourced({"job": {"image": "a"}, "credentialRef": {"env": "SLUICEGATE_SOURCE_A"}}), f"{_GATE}.source.credentialRef", FORBIDDEN, "no meaning with a Job",
+    ),
+    "a variable of a Job without a value": (
+        sourced({"job": {"image": "a", "env": [{"name": "A"}]}}), f"{_GATE}.source.job.env[0]", INVALID, "exactly one of value and secretKeyRef",
+    ),
+    "a variable of a Job that is set already": (
+        sourced({"job": {"image": "a", "env": [{"name": "SLUICEGATE_RESULT", "value": "x"}]}}), f"{_GATE}.source.job.env[0].name", FORBIDDEN, "is set already",
+    ),
     "a query and nothing to compare": (sourced({"web": {"url": "http://a"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
     "a counter without its total": (sourced({"web": {"url": "http://a", "bad": "b"}}), f"{_GATE}.source.web", INVALID, "two counters, bad and total, or a value"),
     "a Prometheus query and nothing to compare": (

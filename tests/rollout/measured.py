@@ -24,6 +24,8 @@ VALUE: dict[str, Any] = {
     "prometheus": {"url": "http://prometheus:9090", "value": 'p95{version="{{version}}"}'},
     "limit": {"max": "500"},
 }
+JOB: dict[str, Any] = {"job": {"image": "load:1", "args": ["--version={{version}}"]}}
+JOB_COUNTS: dict[str, Any] = {"job": JOB["job"] | {"result": "Counts"}}
 
 
 def gate(source: dict[str, Any], **fields: Any) -> PlannedGate:

@@ -1,22 +1,30 @@
 """Gates with a source: one policy above all providers, and rollouts that rest on them."""
 
+import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import PlannedGate, RolloutStatus
+from sluicegate.contracts.resources.workflow import Runtime
 from sluicegate.contracts.stages import Outcome as End
 from sluicegate.contracts.stages import Stage, State, Verdict
 from sluicegate.rollout import asking, capabilities, external, gates, planning
+from sluicegate.rollout.authority import forbidden
+from sluicegate.rollout.job_runs import name_of
 from sluicegate.rollout.judging import View
 from sluicegate.rollout.measurements import Measurement, Outcome
-from sluicegate.rollout.model import Capabilities, Plan, RolloutObserved
+from sluicegate.rollout.model import AdmissionContext, Capabilities, Discard, Plan, RolloutObserved
 from sluicegate.rollout.rollouts import reconcile_rollout
 from tests.rollout.measured import (
     COUNTS,
+    JOB,
+    JOB_COUNTS,
     VALUE,
     counts,
     folded,
@@ -67,6 +75,12 @@ SAID: dict[str, tuple[PlannedGate, list[Any], Verdict, str]] = {
     "harm, whatever was left out": (
         gate(COUNTS, margin="0.02"), [*HARM_COUNTS, *FALLS], Verdict.FAIL, "Worse",
     ),
+    "three Jobs that completed": (gate(JOB), [values(1.0)] * 3, Verdict.PASS, "LimitKept"),
+    "two Jobs that completed": (gate(JOB), [values(1.0)] * 2, Verdict.WAIT, "NeedsMore"),
+    "a Job that failed, where one is enough": (gate(JOB | {"consecutive": 1}), [values(0.0)], Verdict.FAIL, "LimitBroken"),
+    "a failed Job between completed ones": (gate(JOB), [values(1.0), values(1.0), values(0.0), values(1.0)], Verdict.WAIT, "NeedsMore"),
+    "Jobs that counted safely": (gate(JOB_COUNTS, margin="0.02"), [counts(2, 200, 2, 200), counts(8, 2000, 8, 2000)], Verdict.PASS, "NotWorse"),
+    "Jobs that counted harm": (gate(JOB_COUNTS, margin="0.02"), [counts(0, 10, 0, 10), counts(200, 990, 5, 990)], Verdict.FAIL, "Worse"),
     "no measurement": (gate(VALUE), [], Verdict.WAIT, "NoData"),
 }  # fmt: skip
 
@@ -302,3 +316,109 @@ def test_a_token_comes_from_where_its_author_may_read(
     paths = [one.path for one in capabilities.unsupported(spec, Capabilities(secrets=secrets))]
     where = "spec.rollout.stages[0].gates[1].source.credentialRef"
     assert paths == ([] if refused is None else [f"{where}.{refused}"])
+
+
+# --- Jobs ------------------------------------------------------------------------------------------------------
+
+
+def test_counts_of_jobs_are_those_of_counters_that_grew_by_as_much() -> None:
+    """A Job counts its own run; a counter goes on. The test sees the same blocks, so it says the same."""
+    blocks = [(2, 200, 3, 200), (4, 300, 1, 300), (0, 50, 2, 60)]
+    grown = [counts(0, 0, 0, 0)]
+    for block in blocks:
+        total = [0.0] * 4
+        for done in blocks[: blocks.index(block) + 1]:
+            total = [a + b for a, b in zip(total, done, strict=True)]
+        grown.append(counts(*total))
+    by_jobs = folded(gate(JOB_COUNTS, margin="0.02"), *(counts(*block) for block in blocks))
+    by_counters = folded(gate(COUNTS, margin="0.02"), *grown)
+    assert (by_jobs.harm, by_jobs.safe) == (by_counters.harm, by_counters.safe)
+    assert by_jobs.candidate_counts == by_counters.candidate_counts
+    assert by_jobs.stable_counts == by_counters.stable_counts
+
+
+def jobs_of(stage: str = "Canary", **job: Any) -> tuple[Any, ...]:
+    gates_ = [{"name": "load", "source": {"job": JOB["job"] | job, "intervalSeconds": 5}}]
+    spec = remember(service_spec(**{stage: gates_}))
+    item = in_stage(Stage(stage), spec)
+    stable, new = revision(service_spec("1.0.0", **{stage: gates_}), 1), revision(spec, 2)
+    seen = RolloutObserved(rollout=item, workflow=workflow(spec), stable=stable, candidate=new, programmed=9)
+    return item, seen
+
+
+def test_a_job_is_asked_for_each_arm_with_its_placeholders_filled_in() -> None:
+    env = [{"name": "TARGET", "value": "http://{{backend}}/{{stage}}"}]
+    _, seen = jobs_of(result="Counts", env=env, command=["load"])
+    (ask,) = asking.asks(seen)
+    runs = [one.job for one in ask.inquiries]
+    assert [(run.arm, run.template.args, run.template.env[0].value) for run in runs if run] == [
+        ("candidate", ("--version=2.0.0",), "http://agent-v2/Canary"),
+        ("stable", ("--version=1.0.0",), "http://agent-v1/Canary"),
+    ]
+    assert [one.texts for one in ask.inquiries] == [(("bad", "bad"), ("total", "total"))] * 2
+    assert [one.texts for one in asking.asks(jobs_of()[1])[0].inquiries] == [(("value", ""),)]
+
+
+def test_the_name_of_a_job_says_which_look_it_is() -> None:
+    key = EvidenceKey("ro-1", Stage.CANARY, 1)
+    named = name_of(key, "load", "candidate", 1)
+    assert named == name_of(key, "load", "candidate", 1)
+    assert re.fullmatch(r"sluicegate-look-[0-9a-f]{20}", named)
+    others = {
+        name_of(key._replace(rollout="ro-2"), "load", "candidate", 1),
+        name_of(key._replace(stage=Stage.FULL), "load", "candidate", 1),
+        name_of(key._replace(attempt=2), "load", "candidate", 1),
+        name_of(key, "other", "candidate", 1),
+        name_of(key, "load", "stable", 1),
+        name_of(key, "load", "candidate", 2),
+    }
+    assert len(others | {named}) == 7
+
+
+def test_the_jobs_of_a_stage_go_when_it_is_left_and_never_before() -> None:
+    """The newest looks that the status holds, and the one that may be running."""
+    item, seen = jobs_of()
+    assert item.status is not None
+    held = Measured(gate="load", number=7, at=T0, outcome="Value", candidate="1", good=1)
+    item = item.model_copy(update={"status": item.status.model_copy(update={"measured": (held,)})})
+    waits = reconcile_rollout(replace(seen, rollout=item), later(1))
+    assert not [act for act in waits.after() if isinstance(act, Discard)]
+    gone = reconcile_rollout(replace(seen, rollout=item, workflow=None), later(1))
+    assert gone.status.state is State.DRAINING
+    key = EvidenceKey("ro-1", Stage.CANARY, 1)
+    assert [act.ref.name for act in gone.after() if isinstance(act, Discard)] == [
+        name_of(key, "load", "candidate", number) for number in (5, 6, 7, 8)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "can", "refused"),
+    [
+        ({}, Capabilities(), "spec.rollout.stages[0].gates[0].source.job"),
+        ({"command": ["a"]}, Capabilities(jobs=True), None),
+        ({}, Capabilities(jobs=True), "spec.rollout.stages[0].gates[0].source.job.command"),
+        ({}, Capabilities(jobs=True, secrets=True), None),
+        (
+            {"command": ["a"], "env": [{"name": "A", "secretKeyRef": {"name": "s", "key": "k"}}]},
+            Capabilities(jobs=True),
+            "spec.rollout.stages[0].gates[0].source.job.env[0].secretKeyRef",
+        ),
+    ],
+)
+def test_where_a_job_may_run(job: dict[str, Any], can: Capabilities, refused: str | None) -> None:
+    spec = service_spec(Canary=[{"name": "load", "source": {"job": JOB["job"] | job}}])
+    can = replace(can, runtimes=frozenset(Runtime))
+    found = [one.path for one in capabilities.unsupported(spec, can)]
+    assert found == ([] if refused is None else [refused])
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_nobody_starts_by_a_gate_what_he_may_not_start_himself(allowed: bool) -> None:
+    """Asked where the spec changes; who changes labels only is not."""
+    spec = service_spec(Canary=[{"name": "load", "source": JOB}])
+    plain = workflow(service_spec(Canary=[{"name": "load", "source": VALUE}]))
+    context = AdmissionContext(now=T0, may_run_jobs=allowed)
+    told = [one.path for one in forbidden(plain, workflow(spec), "author", context)]
+    assert told == ([] if allowed else ["spec.rollout.stages"])
+    assert list(forbidden(workflow(spec), workflow(spec), "author", context)) == []
+    assert list(forbidden(workflow(spec), plain, "author", context)) == []

@@ -110,7 +110,13 @@ def stays(item: WorkflowRollout, signal: Signal, stage: Stage) -> None:
 
 # --- gates with a source: the numbers are measured elsewhere -----------------------------------------------
 
-SOURCES = {"a value": measured.VALUE, "counts": measured.COUNTS}
+SOURCES = {
+    "a value": measured.VALUE,
+    "counts": measured.COUNTS,
+    "Jobs": measured.JOB,
+    "Jobs that count": measured.JOB_COUNTS,
+}
+COUNTING = ("counts", "Jobs that count")
 GOOD = {
     "a value": [measured.values(400.0)] * 3,
     "counts": [
@@ -118,6 +124,8 @@ GOOD = {
         measured.counts(2, 200, 2, 200),
         measured.counts(10, 2200, 10, 2200),
     ],
+    "Jobs": [measured.values(1.0)] * 3,
+    "Jobs that count": [measured.counts(2, 200, 2, 200), measured.counts(8, 2000, 8, 2000)],
 }
 NONE = Reading(Outcome.NO_DATA, message="no series")
 ROLES = [(arm, role) for arm in ("candidate", "stable") for role in ("value", "bad", "total")]
@@ -146,7 +154,7 @@ CLOCKS = {"late, or the clock steps forward": -1800.0, "the clock steps back": 1
 
 def outside(stage: Stage, source: str) -> WorkflowRollout:
     """No unit is asked for, as of a service whose runs are not seen."""
-    margin = {"margin": "0.02"} if source == "counts" else {}
+    margin = {"margin": "0.02"} if source in COUNTING else {}
     item = in_stage(stage, spec_of(source=SOURCES[source], **margin))
     stages = tuple(one.model_copy(update={"min_runs": 0}) for one in item.spec.stages)
     return item.model_copy(update={"spec": item.spec.model_copy(update={"stages": stages})})
@@ -202,10 +210,30 @@ def test_a_source_without_a_number_never_passes(source: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ARMS)
-def test_a_source_with_one_arm_never_passes(kind: str) -> None:
-    item = outside(Stage.CONTROLLED, "counts")
-    found = [held_by(item, Stage.CONTROLLED, "counts", now, ARMS[kind]) for now in (IN_TIME, AT_DEADLINE)]
-    not_passed(item, Stage.CONTROLLED, "counts", (found[0], found[1]), "NoData")
+@pytest.mark.parametrize("source", COUNTING)
+def test_a_source_with_one_arm_never_passes(source: str, kind: str) -> None:
+    item = outside(Stage.CONTROLLED, source)
+    found = [held_by(item, Stage.CONTROLLED, source, now, ARMS[kind]) for now in (IN_TIME, AT_DEADLINE)]
+    not_passed(item, Stage.CONTROLLED, source, (found[0], found[1]), "NoData")
+
+
+OF_JOBS = {
+    "stable's Job counted nothing": (measured.counts(1, 100, 0, 0), "NoData"),
+    "the candidate's Job counted nothing": (measured.counts(0, 0, 1, 100), "NoData"),
+    "more were bad than there were": (measured.counts(101, 100, 1, 100), "AmbiguousData"),
+    "no whole number": (measured.counts(0.5, 100, 1, 100), "AmbiguousData"),
+    "below zero": (measured.counts(-1, 100, 1, 100), "AmbiguousData"),
+    "more than a status can hold": (measured.counts(1, 2.0**53, 1, 2.0**53), "AmbiguousData"),
+}
+
+
+@pytest.mark.parametrize("kind", OF_JOBS)
+def test_jobs_that_counted_wrongly_never_pass(kind: str) -> None:
+    item, (newest, reason) = outside(Stage.CONTROLLED, "Jobs that count"), OF_JOBS[kind]
+    found = [
+        held_by(item, Stage.CONTROLLED, "Jobs that count", now, newest) for now in (IN_TIME, AT_DEADLINE)
+    ]
+    not_passed(item, Stage.CONTROLLED, "Jobs that count", (found[0], found[1]), reason)
 
 
 @pytest.mark.parametrize("kind", CLOCKS)

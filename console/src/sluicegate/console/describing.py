@@ -254,7 +254,7 @@ def _planned(gate: Mapping[str, Any]) -> str:
     source = gate.get("source")
     if not source:
         return named
-    where = "prometheus" if "prometheus" in source else "web"
+    where = next(one for one in ("prometheus", "web", "job") if one in source)
     limits = ", ".join(f"{bound} {number}" for bound, number in (source.get("limit") or {}).items())
     return f"{named} ({where}{f': {limits}' if limits else ''})"
 

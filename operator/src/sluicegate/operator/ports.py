@@ -166,13 +166,16 @@ class EventSink(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What one arm is asked. at: as of when. max_age_seconds: older samples are stale. token: bearer token, if any."""
+    """What one arm is asked. at: as of when. max_age_seconds: older samples are stale. token: bearer token, if any. number:
+    of the measurement, of its gate in this stage and attempt.
+    """
 
     inquiry: Inquiry
     at: datetime
     max_age_seconds: int
     timeout_seconds: float
     token: str | None = None
+    number: int = 0
 
 
 class ExternalEvidence(Protocol):

@@ -1,18 +1,20 @@
 """What has to be measured elsewhere for a rollout's present stage. Pure."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 from urllib.parse import quote
 
 from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.placeholders import filled
-from sluicegate.contracts.resources import WorkflowRevision
-from sluicegate.contracts.resources.rollout import PlannedGate, RevisionRef
-from sluicegate.contracts.resources.source import Source
+from sluicegate.contracts.resources import WorkflowRevision, WorkflowRollout
+from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage, RevisionRef, RolloutStatus
+from sluicegate.contracts.resources.source import JobSource, Source
 from sluicegate.contracts.stages import Stage
 from sluicegate.contracts.verification.sources import compares
 from sluicegate.rollout import planning, table
-from sluicegate.rollout.measurements import CANDIDATE, ROLES, STABLE, Ask, Inquiry
-from sluicegate.rollout.model import RolloutObserved
+from sluicegate.rollout.job_runs import CANDIDATE, KEPT, STABLE, JobRun, name_of
+from sluicegate.rollout.measurements import ROLES, Ask, Inquiry
+from sluicegate.rollout.model import Discard, Ref, RolloutObserved
 
 
 def asks(observed: RolloutObserved) -> tuple[Ask, ...]:
@@ -46,11 +48,14 @@ def _inquiries(
     arms = [(CANDIDATE, spec.candidate, observed.candidate)]
     if compares(source):
         arms.append((STABLE, spec.stable, observed.stable))
-    provider = source.prometheus or source.web
-    if provider is None:
-        raise AssertionError(f"gate {gate.name} has no provider")  # admission refuses it
     for arm, ref, revision in arms:
         values = _values(observed, stage, arm, ref, revision)
+        if source.job is not None:
+            yield _run(observed, gate, stage, arm, filled_job(source.job, values))
+            continue
+        provider = source.prometheus or source.web
+        if provider is None:
+            raise AssertionError(f"gate {gate.name} has no provider")  # admission refuses it
         yield Inquiry(
             arm=arm,
             url=filled(provider.url, {name: quote(value, safe="") for name, value in values.items()}),
@@ -60,6 +65,43 @@ def _inquiries(
                 if (text := getattr(provider, role)) is not None and (role != "samples" or arm == CANDIDATE)
             ),
         )
+
+
+def _run(
+    observed: RolloutObserved, gate: PlannedGate, stage: Stage, arm: str, template: JobSource
+) -> Inquiry:
+    rollout, status = observed.rollout, observed.rollout.status
+    run = JobRun(
+        key=EvidenceKey(rollout.metadata.uid or "", stage, 1 if status is None else status.attempt),
+        namespace=rollout.metadata.namespace,
+        rollout=rollout.metadata.name,
+        gate=gate.name,
+        arm=arm,
+        template=template,
+    )
+    return Inquiry(arm=arm, url="", texts=_TOLD[template.result], job=run)
+
+
+_TOLD: Final[dict[str | None, tuple[tuple[str, str], ...]]] = {
+    "Counts": (("bad", "bad"), ("total", "total")),
+    "Value": (("value", "value"),),
+    None: (("value", ""),),
+}
+"""What is asked of a Job: fields of its result; without one, how it ended."""
+
+
+def filled_job(job: JobSource, values: Mapping[str, str]) -> JobSource:
+    """With every placeholder replaced."""
+    return job.model_copy(
+        update={
+            "command": tuple(filled(text, values) for text in job.command),
+            "args": tuple(filled(text, values) for text in job.args),
+            "env": tuple(
+                one if one.value is None else one.model_copy(update={"value": filled(one.value, values)})
+                for one in job.env
+            ),
+        }
+    )
 
 
 def _values(
@@ -75,3 +117,17 @@ def _values(
         "namespace": observed.rollout.metadata.namespace,
         "stage": stage.value,
     }
+
+
+def left_behind(rollout: WorkflowRollout, status: RolloutStatus, stage: PlannedStage) -> Iterator[Discard]:
+    """The Jobs of a stage that is left: the newest that the status holds, and the one that may be running."""
+    newest = {one.gate: one.number for one in status.measured}
+    key = EvidenceKey(rollout.metadata.uid or "", stage.name, status.attempt)
+    for gate in stage.gates:
+        if gate.source is None or gate.source.job is None:
+            continue
+        last = newest.get(gate.name, 0) + 1
+        for arm in (CANDIDATE, STABLE) if compares(gate.source) else (CANDIDATE,):
+            for number in range(max(1, last - KEPT), last + 1):
+                name = name_of(key, gate.name, arm, number)
+                yield Discard(Ref("Job", rollout.metadata.namespace, name))

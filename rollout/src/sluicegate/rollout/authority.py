@@ -10,6 +10,7 @@ from typing import Final
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources import AgentWorkflow, Decision, Resource
 from sluicegate.contracts.resources.base import CHANGED_BY
+from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.rollout.model import FINALIZER, AdmissionContext
 from sluicegate.rollout.permissions import Verb, verb_of
 
@@ -131,6 +132,7 @@ def _workflow(
     if not isinstance(new, AgentWorkflow) or caller == context.controller:
         return
     yield from _author(old, new, caller, context)
+    yield from _jobs(old, new, caller, context)
     drops = (
         old is not None and FINALIZER in old.metadata.finalizers and FINALIZER not in new.metadata.finalizers
     )
@@ -141,6 +143,27 @@ def _workflow(
             value=caller,
             allowed=_holders(Verb.BREAKGLASS, "agentworkflows", new.metadata.name),
         )
+
+
+def runs_jobs(spec: WorkflowSpec) -> bool:
+    """Whether gates of it would start Jobs in the operator's name."""
+    gates = (gate for stage in spec.rollout.stages for gate in stage.gates or ())
+    return any(gate.source is not None and gate.source.job is not None for gate in gates)
+
+
+def _jobs(
+    old: Resource | None, new: AgentWorkflow, caller: str, context: AdmissionContext
+) -> Iterator[Problem]:
+    """Nobody gets by a gate what he may not do himself."""
+    is_same = isinstance(old, AgentWorkflow) and old.spec == new.spec
+    if is_same or context.may_run_jobs or not runs_jobs(new.spec):
+        return
+    yield Problem(
+        path="spec.rollout.stages",
+        message="a gate with source.job starts Jobs, which the caller may not create",
+        value=caller,
+        allowed="who may create jobs.batch in the namespace",
+    )
 
 
 def _author(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.resources.source import JobSource
 from sluicegate.contracts.resources.workflow import Component, Endpoint, Gate, WorkflowSpec
 from sluicegate.rollout.model import Capabilities
 
@@ -21,7 +22,31 @@ def unsupported(spec: WorkflowSpec, can: Capabilities) -> Iterator[Problem]:
             yield from _source(gate, f"spec.rollout.stages[{number}].gates[{place}]", can)
 
 
+def _job(job: JobSource, path: str, can: Capabilities) -> Iterator[Problem]:
+    if not can.jobs:
+        yield Problem(
+            path=path,
+            message="would start a process on this machine, which is not allowed here",
+            value=" ".join(job.command)[:200] or job.image,
+            allowed="on Kubernetes, or where `sluicegate up --allow-jobs` runs",
+            hint="start `sluicegate up` with --allow-jobs if you trust whoever writes workflows",
+        )
+    elif not can.secrets and not job.command:
+        yield Problem(
+            path=f"{path}.command",
+            message="is required in local mode, where no image is run",
+            value="nothing",
+            allowed="a program of this machine and its arguments",
+        )
+    for number, variable in enumerate(job.env):
+        if variable.secret_key_ref is not None and not can.secrets:
+            where = f"{path}.env[{number}].secretKeyRef"
+            yield _absent(where, variable.secret_key_ref.name, "write a value")
+
+
 def _source(gate: Gate, path: str, can: Capabilities) -> Iterator[Problem]:
+    if gate.source is not None and gate.source.job is not None:
+        yield from _job(gate.source.job, f"{path}.source.job", can)
     credential = None if gate.source is None else gate.source.credential_ref
     if credential is not None and credential.secret_key_ref is not None and not can.secrets:
         yield _absent(

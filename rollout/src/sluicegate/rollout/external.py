@@ -16,7 +16,7 @@ from sluicegate.contracts.resources.measured import Counted, Measured
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.resources.source import Limit, Source
 from sluicegate.contracts.stages import Verdict
-from sluicegate.contracts.verification.sources import counts
+from sluicegate.contracts.verification.sources import counts, is_outcome, limit_of, longest
 from sluicegate.observability.counts import log_e
 from sluicegate.rollout import arrival, judging, phrases
 from sluicegate.rollout.judging import Ruling, View, at_deadline, units_to_go
@@ -88,7 +88,7 @@ def _worse(case: Case) -> Ruling | None:
 def _limit_broken(case: Case) -> Ruling | None:
     if not case.is_value or case.measured.bad < case.source.consecutive:
         return None
-    said = f"{_value(case)}, {_breach(case)}: {case.measured.bad} measurements in a row"
+    said = f"{_value(case)}, {_breach(case)}: {case.measured.bad} measurements in a row{_where(case)}"
     return Ruling(Verdict.FAIL, "LimitBroken", said)
 
 
@@ -114,13 +114,13 @@ def _not_a_value(case: Case) -> Ruling | None:
 def _stale(case: Case) -> Ruling | None:
     """The newest measurement, or the newest growth of the counters, is too old, or was taken by a clock that was set back."""
     source, at = case.source, case.measured.at
-    patience = float(source.max_age_seconds + source.interval_seconds + source.timeout_seconds)
+    patience = float(source.max_age_seconds + source.interval_seconds + longest(source))
     moments = [("measured", at)]
     if not case.is_value and case.measured.grew_at is not None:
         moments.append(("seen to grow", case.measured.grew_at))
     for what, moment in moments:
         age = math.inf if moment is None else (case.view.now - moment).total_seconds()
-        if age < -_CLOCKS - source.timeout_seconds:
+        if age < -_CLOCKS - longest(source):
             return Ruling(
                 Verdict.WAIT,
                 "StaleData",
@@ -199,7 +199,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def _limit(case: Case) -> Limit:
-    return case.source.limit or Limit()
+    return limit_of(case.source)
 
 
 def _have(case: Case) -> int:
@@ -208,7 +208,15 @@ def _have(case: Case) -> int:
     return 0 if case.counted is None else case.counted.grown_total
 
 
+def _where(case: Case) -> str:
+    """Which Job said it, for people who read its log."""
+    measured = case.measured
+    return f" ({measured.message})" if measured.message and measured.outcome == Outcome.VALUE else ""
+
+
 def _value(case: Case) -> str:
+    if is_outcome(case.source):
+        return "the Job completed" if case.measured.candidate == "1" else "the Job failed"
     stable = "" if case.measured.stable is None else f", stable {case.measured.stable}"
     return f"candidate {case.measured.candidate}{stable}"
 

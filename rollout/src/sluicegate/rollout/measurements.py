@@ -8,9 +8,8 @@ from typing import Final
 
 from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.resources.source import Source
+from sluicegate.rollout.job_runs import JobRun
 
-CANDIDATE: Final = "candidate"
-STABLE: Final = "stable"
 ROLES: Final = ("bad", "total", "value", "samples")
 
 
@@ -43,7 +42,7 @@ FAILURES: Final = frozenset({Outcome.ERROR, Outcome.TIMEOUT})
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One number, or why there is none. message: at most one line, never a credential."""
+    """One number, or why there is none. message: at most one line, never a credential; beside a number where it is from."""
 
     outcome: Outcome
     value: float | None = None
@@ -58,11 +57,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """What one arm is asked: texts by role, placeholders filled in."""
+    """What one arm is asked: texts by role, placeholders filled in. job: run first, and its result is asked."""
 
     arm: str
     url: str
     texts: tuple[tuple[str, str], ...]
+    job: JobRun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,9 @@ class Measurement:
         if not ranked:
             return Outcome.NO_DATA, "nothing was asked"
         arm, role, reading = ranked[0]
-        said = "" if reading.checked is Outcome.VALUE else f"{role} of {arm}: {reading.message}"
+        if reading.checked is Outcome.VALUE:
+            return reading.checked, reading.message[:500]
+        said = f"{role} of {arm}: {reading.message}"
         return reading.checked, said[:500]
 
     def value(self, arm: str, role: str) -> float | None:

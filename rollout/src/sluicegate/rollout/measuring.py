@@ -8,9 +8,10 @@ from sluicegate.contracts.evidence import EvidenceKey
 from sluicegate.contracts.resources.measured import Counted, Measured
 from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage
 from sluicegate.contracts.resources.source import Limit, Source
-from sluicegate.contracts.verification.sources import compares
+from sluicegate.contracts.verification.sources import compares, limit_of
 from sluicegate.observability.counts import Block, block_gains, folded
-from sluicegate.rollout.measurements import CANDIDATE, FAILURES, STABLE, Measurement, Outcome
+from sluicegate.rollout.job_runs import CANDIDATE, STABLE
+from sluicegate.rollout.measurements import FAILURES, Measurement, Outcome
 
 MOST: Final = 2.0**53
 """Above it not every whole number is a float, so that counts would not be exact, nor fit in a status."""
@@ -68,7 +69,7 @@ def _valued(source: Source, held: Measured, one: Measurement) -> dict[str, objec
     }
     if source.min_samples is not None and (samples or 0.0) < source.min_samples:
         return changes | {"good": 0}
-    if next(broken(source.limit or Limit(), value or 0.0, stable), None) is not None:
+    if next(broken(limit_of(source), value or 0.0, stable), None) is not None:
         return changes | {"good": 0, "bad": held.bad + 1}
     return changes | {"good": held.good + 1, "bad": 0}
 
@@ -92,6 +93,8 @@ def _counted(gate: PlannedGate, source: Source, held: Measured, one: Measurement
     if faults:
         return {"outcome": Outcome.AMBIGUOUS.value, "message": "; ".join(faults)[:500]}
     candidate, stable = now[CANDIDATE][0], now[STABLE][0] if STABLE in now else None
+    if source.job is not None:
+        return _ran(gate, held, one, candidate, stable)
     before, stable_before = held.candidate_counts, held.stable_counts
     if before is None or (stable is not None and stable_before is None):
         return _begun(candidate, stable)
@@ -109,6 +112,27 @@ def _counted(gate: PlannedGate, source: Source, held: Measured, one: Measurement
     if any(total == 0 for _, total in pairs):
         return {}
     return _more(gate, held, one, grown, stable_grown)
+
+
+def _ran(
+    gate: PlannedGate,
+    held: Measured,
+    one: Measurement,
+    candidate: tuple[int, int],
+    stable: tuple[int, int] | None,
+) -> dict[str, object]:
+    """What Jobs counted is all of this look: there is no counter that went on before."""
+    for arm, found in ((CANDIDATE, candidate), (STABLE, stable)):
+        if found is not None and found[0] > found[1]:
+            return {"outcome": Outcome.AMBIGUOUS.value, "message": f"{arm}: bad {found[0]} of {found[1]}"}
+    if candidate[1] == 0 or (stable is not None and stable[1] == 0):
+        return {"outcome": Outcome.NO_DATA.value, "message": "a Job counted nothing"}
+    if (held.candidate_counts or Counted()).total + candidate[1] > MOST:
+        return {"outcome": Outcome.AMBIGUOUS.value, "message": "more was counted than a status can hold"}
+    empty = {"candidate_counts": held.candidate_counts or Counted()}
+    if stable is not None:
+        empty["stable_counts"] = held.stable_counts or Counted()
+    return _more(gate, held.model_copy(update=empty), one, candidate, stable)
 
 
 def _read(one: Measurement, arm: str) -> tuple[tuple[int, int], str]:

@@ -5,7 +5,7 @@ How a Plan is carried out (the operator's executor):
 1. ``plan.before()``: Apply and Delete of children, in order. Apply creates the object, or is a no-op when it
    exists with the same spec; another spec under the same name is a Conflict (read again).
 2. the status, when it differs from the one observed, with the resourceVersion that was read.
-3. ``plan.after()``, only when the status was accepted: Hold, Release, Route, Unroute, Emit.
+3. ``plan.after()``, only when the status was accepted: Hold, Release, Route, Unroute, Emit, Discard.
 
 A crash between two steps is harmless: the next look derives what is missing from the stored status. A Conflict
 is never a verdict: the key is looked at again with a fresh read.
@@ -92,6 +92,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Delete what was made beside the rollout, as a Job of a gate; what cannot be deleted ends by itself."""
+
+    ref: Ref
+
+
 class Hold:
     """Put our finalizer on exactly this object; a no-op when it is there."""
 
@@ -129,7 +136,7 @@ class Emit:
     event: Event
 
 
-Act = Apply | Delete | Hold | Release | Route | Unroute | Emit
+Act = Apply | Delete | Discard | Hold | Release | Route | Unroute | Emit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +155,7 @@ class Plan(Generic[S_co]):
         """Children: before the status is written."""
         return tuple(act for act in self.actions if isinstance(act, Apply | Delete))
 
-    def after(self) -> tuple[Hold | Release | Route | Unroute | Emit, ...]:
+    def after(self) -> tuple[Discard | Hold | Release | Route | Unroute | Emit, ...]:
         """Only once the status was accepted."""
         return tuple(act for act in self.actions if not isinstance(act, Apply | Delete))
 
@@ -231,6 +238,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+    jobs: bool = False  # source.job
 class AdmissionContext:
     """What admission may look at besides the object itself.
 
@@ -238,7 +246,7 @@ class AdmissionContext:
     exist. permissions: the custom verbs that the caller holds on the object, of a Decision: on its target; None: all
     but attest (local mode: whoever reaches the socket). controller: the name under which the control loop writes.
     collectors: garbage collection and the like, which delete and unlink what they do not write. is_status: the
-    status is written.
+    status is written. may_run_jobs: whether the caller may create Jobs in the namespace.
     """
 
     now: datetime
@@ -252,6 +260,7 @@ class AdmissionContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+    may_run_jobs: bool = True
 class Admission:
     """The answer to a write: refused when there is any problem. forbidden: the caller may not do this at all."""
 

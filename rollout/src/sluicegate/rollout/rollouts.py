@@ -10,6 +10,7 @@ from sluicegate.contracts.resources.rollout import DecisionRecord, RolloutStatus
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import Signal, Stage, State
 from sluicegate.rollout import (
+    asking,
     drifts,
     events,
     looks,
@@ -46,14 +47,17 @@ def reconcile_rollout(observed: RolloutObserved, now: datetime) -> Plan[RolloutS
     cause = _cause(observed, status, seen, needs, reading, now)
     status = reporting.with_numbers(observed.rollout, status, seen, now)
     if cause is not None:
+    jobs: tuple[Act, ...] = ()
         status = _move(observed, status, seen, cause, reading, now)
+        if seen.planned is not None:
+            jobs = tuple(asking.left_behind(observed.rollout, status, seen.planned))
         seen = replace(seen, planned=None, findings=())
     status, programming = _program(observed, status, seen, now, moved=cause is not None)
     status = reporting.with_report(observed, status, seen, needs, now)
     status, forgotten = reporting.forget(observed, status)
     status = reporting.settle(observed.rollout, status, now)
     told = (*_tell(observed, old, status, reading), *_tell_new(observed, old, status, seen))
-    acts: tuple[Act, ...] = (*forgotten, *programming, *told)
+    acts: tuple[Act, ...] = (*forgotten, *programming, *told, *jobs)
     return Plan(
         status=status, actions=acts, requeue_after=_requeue(observed, status, moved=cause is not None)
     )

@@ -33,6 +33,10 @@ def up(  # noqa: PLR0913 - one parameter per option
     metrics_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of /metrics; 0: any free one.")
     ] = 9464,
+    allow_jobs: Annotated[
+        bool,
+        typer.Option("--allow-jobs", help="Gates with source.job run their command on this machine, as you."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
     stop_with_stdin: Annotated[
         bool, typer.Option("--stop-with-stdin", hidden=True, help="Stop when standard input, a pipe, ends.")
@@ -57,6 +61,7 @@ def up(  # noqa: PLR0913 - one parameter per option
             gateway_port=port,
             metrics_port=metrics_port,
             workers=workers,
+            allow_jobs=allow_jobs,
             quiet=quiet,
             stop_with_stdin=stop_with_stdin,
         )

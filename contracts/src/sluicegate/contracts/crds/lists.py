@@ -21,6 +21,7 @@ LISTS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("Strategy", "skipStages"): _SET,
     ("StageSpec", "gates"): _keyed("name"),
     ("RolloutSpec", "stages"): _keyed("name"),
+    ("JobSource", "env"): _keyed("name"),
     ("RolloutSpec", "components"): _SET,
     ("PlannedStage", "gates"): _keyed("name"),
     ("ComponentSpec", "versions"): _keyed("version"),

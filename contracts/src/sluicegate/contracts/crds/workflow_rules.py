@@ -273,7 +273,17 @@ WORKFLOW: Final[dict[str, Guard]] = {
         )
     ),
     "Source": Guard(
-        (Rule("has(self.prometheus) != has(self.web)", "needs exactly one provider: prometheus or web"),)
+        (
+            Rule(
+                "[has(self.prometheus), has(self.web), has(self.job)].filter(given, given).size() == 1",
+                "needs exactly one provider: prometheus, web or job",
+            ),
+            only_with(
+                "credentialRef",
+                "!has(self.job)",
+                "has no meaning with a Job: give it to the Job by env[].secretKeyRef",
+            ),
+        )
     ),
     "PrometheusSource": _PROVIDER,
     "WebSource": _PROVIDER,
@@ -285,6 +295,17 @@ WORKFLOW: Final[dict[str, Guard]] = {
                 "limits nothing: needs min, max, aboveStable or belowStable",
             ),
         )
+    "JobVariable": Guard(
+        (
+            Rule("has(self.value) != has(self.secretKeyRef)", "needs exactly one of value and secretKeyRef"),
+            Rule(
+                "self.name != 'SLUICEGATE_RESULT'",
+                "is set already: the file that takes the result",
+                at=".name",
+                reason=FORBIDDEN,
+            ),
+        )
+    ),
     ),
     "ErrorBudget": Guard(
         tuple(

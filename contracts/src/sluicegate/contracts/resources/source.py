@@ -1,6 +1,6 @@
-"""Where the evidence of a gate is measured that Sluicegate does not count itself: Prometheus, or a JSON document."""
+"""Where the evidence of a gate is measured that Sluicegate does not count itself: Prometheus, a JSON document, or a Job."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -81,6 +81,54 @@ class WebSource(Model):
     """With `value`: path of how many things it was measured on."""
 
 
+class JobVariable(Model):
+    """A variable of a Job's environment: `value` or `secretKeyRef`."""
+
+    name: Annotated[str, Field(strict=True, max_length=256, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    """Of the variable. `SLUICEGATE_RESULT` is set already: the file that takes the result."""
+    value: Annotated[str, Field(strict=True, max_length=4096)] | None = None
+    """Placeholders are filled in."""
+    secret_key_ref: SourceSecret | None = None
+    """Needs a cluster, refused in local mode; the operator never reads it."""
+
+
+class JobResources(Model):
+    """What the container may use; requested and limited alike."""
+
+    cpu: Annotated[str, Field(strict=True, max_length=16, pattern=r"^([0-9]+m|[0-9]+(\.[0-9]{1,3})?)$")] = (
+        "500m"
+    )
+    """In cores or thousandths."""
+    memory: Annotated[str, Field(strict=True, max_length=16, pattern=r"^[1-9][0-9]*(Ki|Mi|Gi)$")] = "256Mi"
+    """In bytes, with a unit of 1024."""
+
+
+class JobSource(Model):
+    """A Job of one container for each look and arm: no service account token, nothing of the host, no rights on the node.
+
+    Whoever writes it must be allowed to create Jobs in the namespace. Placeholders in `command`, `args` and `env` are those of
+    Prometheus. In local mode `command` is a process of this machine, where `sluicegate up --allow-jobs` allows it.
+    """
+
+    image: Annotated[str, Field(strict=True, min_length=1, max_length=512, pattern=r"^[^\s]+$")]
+    """Of the container; without a meaning in local mode."""
+    command: Annotated[tuple[Query, ...], Field(max_length=64)] = ()
+    """Instead of the image's entry point; required in local mode."""
+    args: Annotated[tuple[Query, ...], Field(max_length=64)] = ()
+    """After it."""
+    env: Annotated[tuple[JobVariable, ...], Field(max_length=64)] = ()
+    """Of the container, and nothing else of the operator's."""
+    resources: JobResources = JobResources()
+    """Of the container."""
+    run_as_user: Annotated[int, Field(strict=True, ge=1, le=2_147_483_647)] = 65_534
+    """Never root."""
+    timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=3600)] = 300
+    """From its creation; what has not ended then is ended, and is no evidence."""
+    result: Literal["Counts", "Value"] | None = None
+    """What the last line of the file `$SLUICEGATE_RESULT` (the pod's termination message) says as JSON. Counts: `{"bad": 3, "total": 500}` of this
+    run, which are tested. Value: `{"value": 0.31}`, which is compared with `limit`. Absent: completed or failed."""
+
+
 class Source(Model):
     """Evidence from elsewhere. Missing, stale, partial or non-finite answers never pass, whoever gives them."""
 
@@ -88,8 +136,10 @@ class Source(Model):
     """Asked by PromQL."""
     web: WebSource | None = None
     """Asked for JSON."""
+    job: JobSource | None = None
+    """Run, again for each look."""
     credential_ref: SourceCredential | None = None
-    """Where the bearer token is."""
+    """Where the bearer token is; not with `job`."""
     limit: Limit | None = None
     """With `value`: required. With `bad` and `total`: at most `max`, the largest rate; absent: compared with stable by the gate's `margin`."""
     min_samples: Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)] | None = None
@@ -99,7 +149,7 @@ class Source(Model):
     interval_seconds: Annotated[int, Field(strict=True, ge=1, le=3600)] = 30
     """Time between two measurements."""
     timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=60)] = 10
-    """Longest time that one measurement may take."""
+    """Longest time that one measurement may take; of a Job its own `timeoutSeconds`."""
     max_age_seconds: Annotated[int, Field(strict=True, ge=1, le=86_400)] = 120
     """Older samples, and older measurements, count as stale."""
     error_limit: Annotated[int, Field(strict=True, ge=1, le=1000)] = 5

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.placeholders import OF_AN_ARM, PLACEHOLDERS, names_in
-from sluicegate.contracts.resources.source import Limit, PrometheusSource, Source, WebSource
+from sluicegate.contracts.resources.source import JobSource, Limit, PrometheusSource, Source, WebSource
 from sluicegate.contracts.resources.strategy import Gate
 from sluicegate.contracts.resources.workflow import Runtime
 from sluicegate.contracts.stages import Signal, Stage
@@ -17,6 +17,8 @@ from sluicegate.contracts.web_paths import web_path
 
 Provider = PrometheusSource | WebSource
 _TEXTS: Final = ("bad", "total", "value", "samples")
+RESULT_VARIABLE: Final = "SLUICEGATE_RESULT"
+"""Of a Job's environment: the file that takes its result."""
 
 
 def sources(facts: Facts) -> Iterator[Problem]:
@@ -43,17 +45,27 @@ def _neither_or_both(path: str, gate: Gate) -> Problem:
 
 def _source(path: str, source: Source, runtime: Runtime) -> Iterator[Problem]:
     given = {name: one for name, one in (("prometheus", source.prometheus), ("web", source.web)) if one}
-    if len(given) != 1:
+    named = [*given, *(["job"] if source.job is not None else [])]
+    if len(named) != 1:
         yield Problem(
             path=path,
             message="needs exactly one provider",
-            value=listed(given) or "nothing",
-            allowed="prometheus or web",
-            hint="remove one of the two" if given else "add prometheus: {url: …, bad: …, total: …}",
+            value=listed(named) or "nothing",
+            allowed="prometheus, web or job",
+            hint="remove one of them" if named else "add prometheus: {url: …, bad: …, total: …}",
         )
     for name, provider in given.items():
         yield from _provider(f"{path}.{name}", provider, runtime)
+    if source.job is not None:
+        yield from _job(f"{path}.job", source.job, runtime)
     credential = source.credential_ref
+    if credential is not None and source.job is not None:
+        yield Problem(
+            path=f"{path}.credentialRef",
+            message="has no meaning with a Job",
+            allowed="with prometheus or web",
+            hint="give it to the Job: job.env[].secretKeyRef",
+        )
     if credential is not None and (credential.env is None) == (credential.secret_key_ref is None):
         yield Problem(
             path=f"{path}.credentialRef",
@@ -62,6 +74,32 @@ def _source(path: str, source: Source, runtime: Runtime) -> Iterator[Problem]:
             allowed="env or secretKeyRef",
             hint="env: SLUICEGATE_SOURCE_TOKEN, for instance",
         )
+
+
+def _job(path: str, job: JobSource, runtime: Runtime) -> Iterator[Problem]:
+    """One way to say each variable, and placeholders that there are."""
+    seen = {RESULT_VARIABLE}
+    for number, variable in enumerate(job.env):
+        where = f"{path}.env[{number}]"
+        if variable.name in seen:
+            yield Problem(
+                path=f"{where}.name",
+                message="is set already",
+                value=variable.name,
+                allowed=f"each name once, and not {RESULT_VARIABLE}",
+            )
+        seen.add(variable.name)
+        if (variable.value is None) == (variable.secret_key_ref is None):
+            yield Problem(
+                path=where,
+                message="needs exactly one of value and secretKeyRef",
+                value="both" if variable.value else "nothing",
+                allowed="value or secretKeyRef",
+            )
+        yield from _placeholders(f"{where}.value", variable.value or "", runtime)
+    for name in ("command", "args"):
+        for number, text in enumerate(getattr(job, name)):
+            yield from _placeholders(f"{path}.{name}[{number}]", text, runtime)
 
 
 def _provider(path: str, provider: Provider, runtime: Runtime) -> Iterator[Problem]:
@@ -128,13 +166,14 @@ def _paths(path: str, provider: WebSource) -> Iterator[Problem]:
 
 def _judged(path: str, stage: Stage, gate: Gate, source: Source) -> Iterator[Problem]:
     """It can pass and it can fail."""
-    provider = source.prometheus or source.web
-    if provider is None:
+    if source.prometheus is None and source.web is None and source.job is None:
         return
-    if provider.value is not None:
-        yield from _of_value(path, source, provider)
-    else:
+    if counts(source):
         yield from _of_counts(path, source)
+    elif is_outcome(source):
+        yield from _of_outcome(path, source)
+    else:
+        yield from _of_value(path, source)
     if compares(source) and stage is Stage.FULL:
         yield Problem(
             path=f"{path}.source.limit",
@@ -143,14 +182,18 @@ def _judged(path: str, stage: Stage, gate: Gate, source: Source) -> Iterator[Pro
             allowed="min or max",
             hint="limit: {max: …}, or compare in Controlled",
         )
-    if compares(source) and not _tells_arms_apart(provider):
+    if compares(source) and not _tells_arms_apart(source):
         yield Problem(
             path=f"{path}.source",
             message="both arms would be asked the same, so the gate could never fail",
-            value=shown(provider.value or provider.total),
+            value=shown(next(iter(_asked(source)), "")),
             allowed="a query with one of " + listed("{{" + name + "}}" for name in OF_AN_ARM),
             hint='sum(http_requests_total{version="{{version}}"})',
         )
+    yield from _without_meaning(path, gate, source)
+
+
+def _without_meaning(path: str, gate: Gate, source: Source) -> Iterator[Problem]:
     for field, said in (("delta", gate.delta), ("deltaPhi", gate.delta_phi)):
         if said is not None:
             yield Problem(
@@ -160,17 +203,30 @@ def _judged(path: str, stage: Stage, gate: Gate, source: Source) -> Iterator[Pro
                 allowed="nothing beside a source",
                 hint="remove it",
             )
-    if gate.margin is not None and (provider.value is not None or not compares(source)):
+    if gate.margin is not None and not (counts(source) and compares(source)):
         yield Problem(
             path=f"{path}.margin",
             message="has a meaning only where counters are compared with stable",
             value=shown(gate.margin),
             allowed="with bad and total, without limit",
-            hint="write limit: {aboveStable: …}" if provider.value is not None else "remove it, or limit",
+            hint="remove it, or limit" if counts(source) else "write limit: {aboveStable: …}",
         )
 
 
-def _of_value(path: str, source: Source, provider: Provider) -> Iterator[Problem]:
+def _of_outcome(path: str, source: Source) -> Iterator[Problem]:
+    """A Job that says nothing but how it ended."""
+    for field, said in (("limit", source.limit), ("minSamples", source.min_samples)):
+        if said is not None:
+            yield Problem(
+                path=f"{path}.source.{field}",
+                message="has no meaning with a Job that gives no result: it completes or fails",
+                allowed="with job.result",
+                hint="remove it, or write job.result",
+            )
+
+
+def _of_value(path: str, source: Source) -> Iterator[Problem]:
+    provider = source.prometheus or source.web
     limit = source.limit or Limit()
     given = {name: one for name, one in _bounds(limit).items() if one is not None}
     if not given:
@@ -196,7 +252,15 @@ def _of_value(path: str, source: Source, provider: Provider) -> Iterator[Problem
                 value=given[name],
                 allowed="0 or more",
             )
-    if (source.min_samples is None) != (provider.samples is None):
+    if provider is None and source.min_samples is not None:
+        yield Problem(
+            path=f"{path}.source.minSamples",
+            message="a Job's value has no number of samples",
+            value=str(source.min_samples),
+            allowed="with result: Counts",
+            hint="remove it",
+        )
+    if provider is not None and (source.min_samples is None) != (provider.samples is None):
         lacks = "samples" if provider.samples is None else "minSamples"
         yield Problem(
             path=f"{path}.source",
@@ -246,8 +310,15 @@ def _bounds(limit: Limit) -> Mapping[str, str | None]:
 
 def counts(source: Source) -> bool:
     """Whether it reads two counters, else a value."""
+    if source.job is not None:
+        return source.job.result == "Counts"
     provider = source.prometheus or source.web
     return provider is not None and provider.value is None
+
+
+def is_outcome(source: Source) -> bool:
+    """Whether it is a Job that says nothing but how it ended."""
+    return source.job is not None and source.job.result is None
 
 
 def compares(source: Source) -> bool:
@@ -258,13 +329,37 @@ def compares(source: Source) -> bool:
     return limit.above_stable is not None or limit.below_stable is not None
 
 
-def _tells_arms_apart(provider: Provider) -> bool:
-    texts = (provider.url, *(getattr(provider, name) or "" for name in _TEXTS if name != "samples"))
-    if isinstance(provider, WebSource):
-        return any(name in OF_AN_ARM for name in names_in(provider.url))
-    asked = [text for text in texts[1:] if text]
-    own = [any(name in OF_AN_ARM for name in names_in(text)) for text in asked]
-    return all(own) or any(name in OF_AN_ARM for name in names_in(provider.url))
+def limit_of(source: Source) -> Limit:
+    """What its value must keep; how a Job ended is a value, 1 when it completed and 0 when it failed."""
+    return Limit(min="1") if is_outcome(source) else source.limit or Limit()
+
+
+STARTING: Final = 30
+"""Seconds beyond its own time in which a Job is made and read."""
+
+
+def longest(source: Source) -> int:
+    """Seconds that one measurement may take."""
+    return source.timeout_seconds if source.job is None else source.job.timeout_seconds + STARTING
+
+
+def _asked(source: Source) -> tuple[str, ...]:
+    """The texts by which an arm can be told, of queries without `samples`."""
+    if source.job is not None:
+        values = (one.value or "" for one in source.job.env)
+        return (*source.job.command, *source.job.args, *filter(None, values))
+    provider = source.prometheus or source.web
+    texts = (getattr(provider, name, None) for name in ("value", "total", "bad"))
+    return tuple(text for text in texts if text)
+
+
+def _tells_arms_apart(source: Source) -> bool:
+    own = [any(name in OF_AN_ARM for name in names_in(text)) for text in _asked(source)]
+    if source.job is not None:
+        return any(own)
+    provider = source.prometheus or source.web
+    in_url = provider is not None and any(name in OF_AN_ARM for name in names_in(provider.url))
+    return in_url or (source.prometheus is not None and all(own))
 
 
 CHECKS = (sources,)

@@ -13,14 +13,15 @@ from sluicegate.operator.api.callers import Peer
 from sluicegate.operator.loop.gather import typed
 from sluicegate.operator.ports import ResourceReader
 from sluicegate.rollout.admission import admit
-from sluicegate.rollout.model import Admission, AdmissionContext, Ref
+from sluicegate.rollout.model import Admission, AdmissionContext, Capabilities, Ref
 
 
 class RolloutAdmitter:
     """One for the API. Whoever reaches the socket may decide; who it was is what is checked."""
 
-    def __init__(self, store: ResourceReader, clock: Clock) -> None:
+    def __init__(self, store: ResourceReader, clock: Clock, capabilities: Capabilities | None = None) -> None:
         self._store, self._clock = store, clock
+        self._capabilities = capabilities or Capabilities()
 
     async def admit(self, old: Resource | None, new: Resource | None, peer: Peer) -> Admission:
         """May the caller turn `old` into `new`?"""
@@ -29,6 +30,7 @@ class RolloutAdmitter:
             now=self._clock.now(),
             revisions=await self._revisions(old) if isinstance(old, AgentWorkflow) else (),
             target=await self._target(subject) if isinstance(subject, Decision) else None,
+            capabilities=self._capabilities,
         )
         return admit(old, new, peer.name, context)
 

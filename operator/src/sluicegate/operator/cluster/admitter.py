@@ -29,6 +29,7 @@ from sluicegate.operator.cluster.webhook_review import Answer, Request
 from sluicegate.operator.loop.gather import typed
 from sluicegate.operator.ports import Json
 from sluicegate.rollout.admission import admit
+from sluicegate.rollout.authority import runs_jobs
 from sluicegate.rollout.model import FINALIZER, Admission, AdmissionContext, Capabilities, Ref
 from sluicegate.rollout.permissions import Verb
 
@@ -104,6 +105,7 @@ class ClusterAdmitter:
             controller=self.controller,
             collectors=self.collectors,
             is_status=request.subresource == "status",
+            may_run_jobs=await self._may_run_jobs(request, old, new),
         )
 
     def _revisions(self, workflow: AgentWorkflow) -> tuple[WorkflowRevision, ...]:
@@ -144,19 +146,39 @@ class ClusterAdmitter:
             return None
         return frozenset([verb for verb in asked if await self._may(request, verb)])
 
+    async def _may_run_jobs(self, request: Request, old: Resource | None, new: Resource | None) -> bool:
+        """Asked where a change of spec has gates that start Jobs."""
+        if not isinstance(new, AgentWorkflow) or request.caller == self.controller or not runs_jobs(new.spec):
+            return True
+        if isinstance(old, AgentWorkflow) and old.spec == new.spec:
+            return True
+        attributes = {
+            "group": "batch",
+            "resource": "jobs",
+            "verb": "create",
+            "namespace": request.namespace,
+        }
+        return await self._is_allowed(request, attributes)
+
     async def _may(self, request: Request, verb: Verb) -> bool:
         subject = request.new or request.old or {}
-        spec = {
-            "user": request.caller,
-            "groups": request.user.get("groups") or [],
-            "extra": request.user.get("extra") or {},
-            "resourceAttributes": {
+        return await self._is_allowed(
+            request,
+            {
                 "group": GROUP,
                 "resource": "agentworkflows",
                 "verb": verb.value,
                 "namespace": request.namespace,
                 "name": subject.get("metadata", {}).get("name", ""),
             },
+        )
+
+    async def _is_allowed(self, request: Request, attributes: Json) -> bool:
+        spec = {
+            "user": request.caller,
+            "groups": request.user.get("groups") or [],
+            "extra": request.user.get("extra") or {},
+            "resourceAttributes": attributes,
         }
         answer = await self.api.review(ACCESS_REVIEWS, {"spec": spec})
         return bool(answer.get("status", {}).get("allowed"))

@@ -24,6 +24,7 @@ from sluicegate.operator.cluster.elector import Elector
 from sluicegate.operator.cluster.events import EventSettings, KubernetesEvents
 from sluicegate.operator.cluster.evidence import RemoteEvidence
 from sluicegate.operator.cluster.informer_sinks import Highest
+from sluicegate.operator.cluster.jobs import JobEvidence
 from sluicegate.operator.cluster.kube import connect
 from sluicegate.operator.cluster.kube_access import Access, FileToken, KubeConfig, access_of
 from sluicegate.operator.cluster.metrics import ClusterTelemetry
@@ -39,7 +40,7 @@ from sluicegate.operator.loop.gather import EvidenceView
 from sluicegate.rollout.model import Capabilities, Look, Ref
 
 CAPABILITIES: Final = Capabilities(
-    runtimes=frozenset({Runtime.MANAGED, Runtime.SERVICE}), secrets=True, services=True
+    runtimes=frozenset({Runtime.MANAGED, Runtime.SERVICE}), secrets=True, services=True, jobs=True
 )
 PACE: Final = Pace(resync=600.0)
 
@@ -107,6 +108,7 @@ async def assemble(config: ControllerConfig, stack: AsyncExitStack) -> Parts:
         metrics=telemetry,
         pace=PACE,
         tokens=ClusterTokens(leads),
+        jobs=JobEvidence(leads, clock),
     )
     epochs = Highest()
     return Parts(

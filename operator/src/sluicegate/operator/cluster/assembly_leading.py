@@ -12,7 +12,7 @@ from sluicegate.operator.external.pool import MeasuringPool
 from sluicegate.operator.loop.controller import Controller, Pace
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import EvidenceView, Gatherer
-from sluicegate.operator.ports import LoopClock, LoopMetrics, ResourceStore, SourceTokens
+from sluicegate.operator.ports import ExternalEvidence, LoopClock, LoopMetrics, ResourceStore, SourceTokens
 from sluicegate.rollout.model import Ref
 
 
@@ -29,12 +29,13 @@ class Leading:
     metrics: LoopMetrics
     pace: Pace
     tokens: SourceTokens
+    jobs: ExternalEvidence
     _controller: Controller | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Look at everything, for ever."""
         fetcher = Fetcher()
-        measuring = MeasuringPool(providers(fetcher), self.tokens, self.clock, told=self._measured)
+        measuring = MeasuringPool(providers(fetcher, self.jobs), self.tokens, self.clock, told=self._measured)
         self._controller = Controller(
             store=self.store,
             gatherer=Gatherer(

@@ -43,6 +43,8 @@ CONFIG_MAPS: Final = Api(group="", version="v1", kind="ConfigMap", plural="confi
 SECRETS: Final = Api(group="", version="v1", kind="Secret", plural="secrets")
 LEASES: Final = Api(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases")
 EVENTS: Final = Api(group="events.k8s.io", version="v1", kind="Event", plural="events")
+JOBS: Final = Api(group="batch", version="v1", kind="Job", plural="jobs")
+PODS: Final = Api(group="", version="v1", kind="Pod", plural="pods")
 HTTP_ROUTES: Final = Api(
     group="gateway.networking.k8s.io", version="v1", kind="HTTPRoute", plural="httproutes"
 )

@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import KINDS
 from sluicegate.operator.cluster import edge
 from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.cluster.names import CHILDREN, FINALIZERS, STATUS
-from sluicegate.operator.cluster.ports import Fence, KubeApi, own
+from sluicegate.operator.cluster.ports import JOBS, Api, Fence, KubeApi, own
 from sluicegate.operator.ports import Change, Json, Listing, ref_of
 from sluicegate.operator.resources.objects import (
     expect_current,
@@ -133,9 +133,9 @@ class KubernetesStore:
         held = self._cache.get(ref)
         seen = held["metadata"]["uid"] if held else None
         left = await self._present(
-            ref, self._api.delete(own(ref.kind), ref.namespace, ref.name, uid=uid or seen)
+            ref, self._api.delete(_deletable(ref.kind), ref.namespace, ref.name, uid=uid or seen)
         )
-        if left is not None:
+        if left is not None and ref.kind in KINDS:
             self._cache.put(left)
         elif held is not None and seen == (uid or seen):
             self._cache.remove(held)
@@ -186,6 +186,11 @@ class KubernetesStore:
         else:
             self._cache.put(answer)
         return edge.inward(answer)
+
+
+def _deletable(kind: str) -> Api:
+    """Also what gates made beside our kinds."""
+    return JOBS if kind == JOBS.kind else own(kind)
 
 
 def _without_epoch(status: Json | None) -> Json:

@@ -1,10 +1,11 @@
 """Measures beside the control loop, so that a slow provider delays no look and no abort.
 
-Each gate is measured once per interval, one at a time, at most `most` of all; every measurement ends within its timeout. What
-was measured stays until a status holds it: numbers grow, and a look that was lost folds the same again.
+Each gate is measured once per interval, one at a time, at most `most` queries and as many Jobs, which take minutes; every
+measurement ends within its timeout. What was measured stays until a status holds it: numbers grow, and a look that was lost folds the same again.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,12 +14,14 @@ from typing import Final
 import structlog
 
 from sluicegate.contracts.errors import SluicegateError
+from sluicegate.contracts.resources.source import Source
+from sluicegate.contracts.verification.sources import longest
 from sluicegate.operator.ports import ExternalEvidence, LoopClock, Question, SourceTokens
 from sluicegate.rollout.measurements import Ask, Inquiry, Measurement, Outcome, Reading
 from sluicegate.rollout.model import Ref
 
 MOST: Final = 16
-"""Measurements at one time."""
+"""Measurements of a lane at one time."""
 KEPT: Final = 32
 """Of one gate, that no status holds yet; the oldest go."""
 _GRACE: Final = 1.0
@@ -57,7 +60,7 @@ class MeasuringPool:
         self._told, self._most = told, most
         self._gates: dict[Slot, _Gate] = {}
         self._changed = asyncio.Event()
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], str] = {}
 
     def measured(self, rollout: Ref, wanted: tuple[Ask, ...]) -> tuple[Measurement, ...]:
         """Never waits. Another stage or attempt starts anew."""
@@ -105,12 +108,14 @@ class MeasuringPool:
             ((gate.due, slot) for slot, gate in self._gates.items() if gate.running is None),
             key=lambda one: one[0],
         )
+        taken = Counter(self._running.values())
         for due, slot in idle:
-            if len(self._running) >= self._most:
-                return None
             if due > now:
                 return due - now
-            self._start(slot, now)
+            lane = _lane(self._gates[slot].ask)
+            if taken[lane] < self._most:
+                taken[lane] += 1
+                self._start(slot, now)
         return None
 
     def _start(self, slot: Slot, now: float) -> None:
@@ -118,11 +123,11 @@ class MeasuringPool:
         gate.due = now + gate.ask.source.interval_seconds
         task = asyncio.create_task(self._measure(slot, gate), name=f"measure {slot[0]} {slot[1]}")
         gate.running = task
-        self._running.add(task)
+        self._running[task] = _lane(gate.ask)
         task.add_done_callback(lambda done: self._ended(gate, done))
 
     def _ended(self, gate: _Gate, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        self._running.pop(task, None)
         if gate.running is task:
             gate.running = None
         self._changed.set()
@@ -132,36 +137,41 @@ class MeasuringPool:
     async def _measure(self, slot: Slot, gate: _Gate) -> None:
         ask, at = gate.ask, self._clock.now()
         readings: list[tuple[str, str, Reading]] = []
-        asked = await asyncio.gather(*(self._arm(ask, inquiry, at) for inquiry in ask.inquiries))
+        asked = await asyncio.gather(
+            *(self._arm(ask, inquiry, at, gate.number + 1) for inquiry in ask.inquiries)
+        )
         for inquiry, found in zip(ask.inquiries, asked, strict=True):
             roles = [role for role, _ in inquiry.texts]
             readings += [(inquiry.arm, role, one) for role, one in zip(roles, found, strict=True)]
         gate.number += 1
+        if ask.source.job is not None:  # it is as of its end
+            at = self._clock.now()
         one = Measurement(key=ask.key, gate=ask.gate, number=gate.number, at=at, readings=tuple(readings))
         gate.found = [*gate.found, one][-KEPT:]
         log.debug("measured", about=str(slot[0]), gate=ask.gate, outcome=one.worst()[0].value)
         self._told(slot[0])
 
-    async def _arm(self, ask: Ask, inquiry: Inquiry, at: datetime) -> tuple[Reading, ...]:
+    async def _arm(self, ask: Ask, inquiry: Inquiry, at: datetime, number: int) -> tuple[Reading, ...]:
         """Whatever happens, a Reading of each text within the time."""
         source, count = ask.source, len(inquiry.texts)
-        kind = "prometheus" if source.prometheus is not None else "web"
+        seconds = longest(source)
         try:
-            async with asyncio.timeout(source.timeout_seconds + _GRACE):
+            async with asyncio.timeout(seconds + _GRACE):
                 token = None
                 if source.credential_ref is not None:
                     token = await self._tokens.token(ask.namespace, source.credential_ref)
-                return await self._providers[kind].read(
+                return await self._providers[_kind(source)].read(
                     Question(
                         inquiry=inquiry,
                         at=at,
                         max_age_seconds=source.max_age_seconds,
-                        timeout_seconds=float(source.timeout_seconds),
+                        timeout_seconds=float(seconds),
                         token=token,
+                        number=number,
                     )
                 )
         except TimeoutError:
-            return (Reading(Outcome.TIMEOUT, message=f"no answer within {source.timeout_seconds} s"),) * count
+            return (Reading(Outcome.TIMEOUT, message=f"no answer within {seconds} s"),) * count
         except SluicegateError as error:
             return (Reading(Outcome.ERROR, message=f"no token: {error}"),) * count
 
@@ -176,3 +186,15 @@ class MeasuringPool:
         finally:
             for wait in waits:
                 wait.cancel()
+
+
+def _kind(source: Source) -> str:
+    """Name of its provider."""
+    if source.job is not None:
+        return "job"
+    return "prometheus" if source.prometheus is not None else "web"
+
+
+def _lane(ask: Ask) -> str:
+    """Who waits for whom: a Job of an hour holds up no query."""
+    return "jobs" if ask.source.job is not None else "queries"

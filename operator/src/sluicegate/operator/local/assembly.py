@@ -22,6 +22,7 @@ from sluicegate.operator.api.lineage_view import StoredLineage
 from sluicegate.operator.external import providers
 from sluicegate.operator.external.http import Fetcher
 from sluicegate.operator.external.pool import MeasuringPool
+from sluicegate.operator.external.processes import ProcessEvidence
 from sluicegate.operator.external.tokens import EnvironmentTokens
 from sluicegate.operator.local import retention
 from sluicegate.operator.local.config import LocalConfig
@@ -43,7 +44,7 @@ from sluicegate.operator.resources.events import LocalEvents
 from sluicegate.operator.resources.objects import stamp
 from sluicegate.operator.resources.store import SqliteStore
 from sluicegate.operator.resources.watch import LocalStore
-from sluicegate.rollout.model import Event, Ref, Severity
+from sluicegate.rollout.model import Capabilities, Event, Ref, Severity
 
 log = structlog.get_logger(__name__)
 
@@ -157,7 +158,7 @@ async def assemble(config: LocalConfig, state: StateDir, stack: AsyncExitStack) 
     fetcher = Fetcher()
     stack.push_async_callback(fetcher.close)
     measuring = MeasuringPool(
-        providers(fetcher),
+        providers(fetcher, ProcessEvidence() if config.allow_jobs else None),
         EnvironmentTokens(),
         clock,
         told=lambda ref: controller.add(ref),  # noqa: PLW0108 - made below
@@ -226,12 +227,13 @@ def _controller(
 async def _open(parts: Parts, clock: HostClock, stack: AsyncExitStack) -> None:
     """Start what answers and what takes in."""
     stores, ingest = parts.stores, parts.ingest
+    can = Capabilities(jobs=parts.config.allow_jobs)
     ingest.start()
     stack.push_async_callback(asyncio.to_thread, ingest.stop, parts.config.stop_seconds)
     served = await api.serve(
         Api(
             store=stores.store,
-            intake=Intake(stores.store, RolloutAdmitter(stores.store, clock)),
+            intake=Intake(stores.store, RolloutAdmitter(stores.store, clock, can)),
             events=stores.kept,
             lineage=StoredLineage(stores.lineage, clock),
             about=parts.about,

@@ -15,6 +15,7 @@ class LocalConfig:
     gateway_port: int = 8080
     metrics_port: int = 9464
     workers: int = 1
+    allow_jobs: bool = False  # gates with `source.job` start processes of this machine
     quiet: bool = False  # no progress lines on a terminal
     stop_with_stdin: bool = False  # standard input is a pipe of whoever started us: its end asks us to stop
     stop_seconds: float = 15.0  # runs in flight get this long after SIGTERM

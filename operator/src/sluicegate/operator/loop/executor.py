@@ -3,9 +3,25 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sluicegate.contracts.errors import Conflict, NotFound
+import structlog
+
+from sluicegate.contracts.errors import Conflict, NotFound, SluicegateError
 from sluicegate.operator.ports import EventSink, Json, PlanSink, ResourceStore, ref_of
-from sluicegate.rollout.model import FINALIZER, Act, Apply, Delete, Emit, Hold, Ref, Release, Route, Unroute
+from sluicegate.rollout.model import (
+    FINALIZER,
+    Act,
+    Apply,
+    Delete,
+    Discard,
+    Emit,
+    Hold,
+    Ref,
+    Release,
+    Route,
+    Unroute,
+)
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +40,8 @@ class Executor:
                     await self._apply(resource.to_json())
                 case Delete(ref):
                     await self._delete(ref)
+                case Discard(ref):
+                    await self._discard(ref)
                 case Hold(ref, uid):
                     await self._mark(ref, uid, held=True)
                 case Release(ref, uid):
@@ -49,6 +67,13 @@ class Executor:
             await self.store.delete(ref)
         except NotFound:
             return
+
+    async def _discard(self, ref: Ref) -> None:
+        """Nothing waits for it, and nothing fails with it."""
+        try:
+            await self._delete(ref)
+        except SluicegateError as error:
+            log.info("left_behind", about=str(ref), reason=str(error))
 
     async def _mark(self, ref: Ref, uid: str, *, held: bool) -> None:
         try:
