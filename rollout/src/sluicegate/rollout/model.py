@@ -92,13 +92,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class Discard:
     """Delete what was made beside the rollout, as a Job of a gate; what cannot be deleted ends by itself."""
 
     ref: Ref
 
 
+@dataclass(frozen=True, slots=True)
 class Hold:
     """Put our finalizer on exactly this object; a no-op when it is there."""
 
@@ -235,10 +235,10 @@ class Capabilities:
     config_maps: bool = False  # endpoint.promptRef.configMap
     secrets: bool = False  # credentialRef.secretKeyRef
     services: bool = False  # endpoint.serviceRef
+    jobs: bool = False  # source.job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-    jobs: bool = False  # source.job
 class AdmissionContext:
     """What admission may look at besides the object itself.
 
@@ -257,10 +257,10 @@ class AdmissionContext:
     controller: str = CONTROLLER
     collectors: frozenset[str] = frozenset()
     is_status: bool = False
+    may_run_jobs: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-    may_run_jobs: bool = True
 class Admission:
     """The answer to a write: refused when there is any problem. forbidden: the caller may not do this at all."""
 

@@ -46,11 +46,11 @@ def reconcile_rollout(observed: RolloutObserved, now: datetime) -> Plan[RolloutS
     status = looks.hold(seen, reading.status, needs)
     cause = _cause(observed, status, seen, needs, reading, now)
     status = reporting.with_numbers(observed.rollout, status, seen, now)
-    if cause is not None:
     jobs: tuple[Act, ...] = ()
-        status = _move(observed, status, seen, cause, reading, now)
+    if cause is not None:
         if seen.planned is not None:
             jobs = tuple(asking.left_behind(observed.rollout, status, seen.planned))
+        status = _move(observed, status, seen, cause, reading, now)
         seen = replace(seen, planned=None, findings=())
     status, programming = _program(observed, status, seen, now, moved=cause is not None)
     status = reporting.with_report(observed, status, seen, needs, now)

@@ -287,14 +287,6 @@ WORKFLOW: Final[dict[str, Guard]] = {
     ),
     "PrometheusSource": _PROVIDER,
     "WebSource": _PROVIDER,
-    "SourceCredential": Guard((_ONE_TOKEN,)),
-    "Limit": Guard(
-        (
-            Rule(
-                "has(self.min) || has(self.max) || has(self.aboveStable) || has(self.belowStable)",
-                "limits nothing: needs min, max, aboveStable or belowStable",
-            ),
-        )
     "JobVariable": Guard(
         (
             Rule("has(self.value) != has(self.secretKeyRef)", "needs exactly one of value and secretKeyRef"),
@@ -306,6 +298,14 @@ WORKFLOW: Final[dict[str, Guard]] = {
             ),
         )
     ),
+    "SourceCredential": Guard((_ONE_TOKEN,)),
+    "Limit": Guard(
+        (
+            Rule(
+                "has(self.min) || has(self.max) || has(self.aboveStable) || has(self.belowStable)",
+                "limits nothing: needs min, max, aboveStable or belowStable",
+            ),
+        )
     ),
     "ErrorBudget": Guard(
         tuple(
