@@ -18,6 +18,7 @@ from sluicegate.console.commands import (
     plan,
     replay,
     rollout,
+    rules,
     run,
     schema,
     up,
@@ -60,3 +61,4 @@ def register(app: typer.Typer) -> None:
     ):
         app.command(name, rich_help_panel=_TRY)(check)
     app.add_typer(contract.app, name="contract", rich_help_panel=_TRY)
+    app.add_typer(rules.app, name="rules", rich_help_panel=_TRY)

@@ -1,0 +1,1 @@
+"""Rule sets at a terminal: reading of files and inputs, and what is said about tables."""
