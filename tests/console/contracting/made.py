@@ -33,6 +33,19 @@ RETRIES = CLEAN.replace("    timeoutMs: 100\n", "    timeoutMs: 100\n    retry: 
     "    sla: {callerAttempts: 4}\n"
 )
 """One error: 4 × 5 calls, and more than 10 are an error (contracts.analysis.amplification)."""
+RULES = """\
+apiVersion: sluicegate.io/v1alpha1
+kind: FallbackRuleSet
+metadata: {name: refunds}
+spec:
+  version: "1"
+  owner: support
+  columns:
+  - {name: intent, value: input.intent, type: Enum, values: [refund, track]}
+  rules:
+  - {id: pay, when: {intent: {oneOf: [refund]}}, answer: {text: we pay}}
+"""
+"""One error: nothing answers track."""
 REFUSED = CLEAN.replace("sideEffects: None", "sideEffects: Nothing")
 
 

@@ -10,7 +10,7 @@ import pytest
 from sluicegate.console import exits
 from sluicegate.console.contracting import git
 from tests.console.conftest import Cli
-from tests.console.contracting.made import CLEAN, REFUSED, RETRIES, changed, write
+from tests.console.contracting.made import CLEAN, REFUSED, RETRIES, RULES, changed, write
 
 OTHERS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 
@@ -51,6 +51,18 @@ def test_a_finding_fails_with_its_place_and_exit_code(cli: Cli) -> None:
     said = cli("contract", "check", "-f", write(Path("a.yaml"), RETRIES))
     assert said.code == exits.FINDINGS == 9
     assert "error RetryAmplification a.yaml:13:5 spec.components[0].retry [" in said.out
+
+
+def test_rule_sets_are_proved_as_well(cli: Cli) -> None:
+    said = cli("contract", "check", "-f", write(Path("a.yaml"), RULES), "-o", "wide")
+    assert said.code == exits.FINDINGS
+    assert "checks: parsing, verification, proof, lint" in said.out
+    assert "error RuleGap a.yaml:" in said.out
+    assert '{"intent": "track"}' in said.out
+    broken = cli(
+        "contract", "check", "-f", write(Path("a.yaml"), RULES.replace("oneOf: [refund]", "oneOf: [x]"))
+    )
+    assert broken.code == exits.REFUSED
 
 
 def test_a_file_that_would_be_refused_is_2_whatever_the_threshold(cli: Cli) -> None:

@@ -1,7 +1,8 @@
-"""`contract check`: every check that a kind has, on each document. Adding one is a line in `CHECKS`."""
+"""`contract check`: every check that a kind has, on each document. Adding one is a line in `KINDS`."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sluicegate.console.contracting.codes import NOT_PROVEN
 from sluicegate.console.contracting.reading import Loaded, Read
@@ -9,19 +10,49 @@ from sluicegate.console.contracting.report import Finding, Subject, refused, unr
 from sluicegate.console.contracting.words import Mode
 from sluicegate.contracts.analysis import analyse
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
-from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import located, placed
-from sluicegate.contracts.resources import AgentWorkflow
+from sluicegate.contracts.resources import AgentWorkflow, FallbackRuleSet
+from sluicegate.contracts.resources.base import Resource
 from sluicegate.contracts.verification import verify
+from sluicegate.fallback_rules.lint import lint
+from sluicegate.fallback_rules.proof import prove
+from sluicegate.fallback_rules.table import compile_table
 
 TOOL = "contract check"
 PARSING, VERIFICATION = "parsing", "verification"
 
-Check = Callable[[AgentWorkflow], Iterable[Diagnostic]]
+Verify = Callable[[Any], Iterable[Problem]]
+Check = Callable[[Any], Iterable[Diagnostic]]
 
 
-CHECKS: Mapping[str, Check] = {"analysis": analyse}
-"""Of workflows that verify, by name, in order."""
+def _uncompiled(rules: FallbackRuleSet) -> tuple[Problem, ...]:
+    try:
+        compile_table(rules.spec)
+    except Refused as error:
+        return error.problems
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What is asked of the objects of a kind. verify: why one would be refused; checks: of one that is not, in order."""
+
+    verify: Verify
+    checks: Mapping[str, Check]
+
+
+KINDS: Mapping[type[Resource], Kind] = {
+    AgentWorkflow: Kind(verify=verify, checks={"analysis": analyse}),
+    FallbackRuleSet: Kind(
+        verify=_uncompiled,
+        checks={
+            "proof": lambda rules: prove(compile_table(rules.spec)).diagnostics,
+            "lint": lambda rules: lint(compile_table(rules.spec)),
+        },
+    ),
+}
+"""Objects of other kinds are only read."""
 
 
 def check(loaded: Loaded, mode: Mode = Mode.ENFORCE) -> tuple[Subject, ...]:
@@ -34,35 +65,27 @@ def check(loaded: Loaded, mode: Mode = Mode.ENFORCE) -> tuple[Subject, ...]:
 
 def _checked(read: Read, mode: Mode) -> Subject:
     found = refusals(read)
-    if isinstance(read.resource, AgentWorkflow):
-        return _workflow(read, read.resource, found, mode)
-    return Subject(name=read.name, source=read.document.source, checks=(PARSING,), findings=found)
-
-
-def _workflow(read: Read, workflow: AgentWorkflow, found: tuple[Finding, ...], mode: Mode) -> Subject:
-    if not found:
+    kind = KINDS.get(type(read.resource)) if read.resource else None
+    checks = dict(kind.checks) if kind else {}
+    before = (PARSING, VERIFICATION) if kind else (PARSING,)
+    if found:
+        ran, skipped = before, tuple(checks)
+    else:
+        ran, skipped = (*before, *checks), ()
         found = tuple(
             Finding(diagnostic=judged(placed(diagnostic, read.document), mode, read.name), check=name)
-            for name, analyse in CHECKS.items()
-            for diagnostic in analyse(workflow)
+            for name, analyse in checks.items()
+            for diagnostic in analyse(read.resource)
         )
-        ran, skipped = tuple(CHECKS), ()
-    else:
-        ran, skipped = (), tuple(CHECKS)
-    return Subject(
-        name=read.name,
-        source=read.document.source,
-        checks=(PARSING, VERIFICATION, *ran),
-        skipped=skipped,
-        findings=found,
-    )
+    return Subject(name=read.name, source=read.document.source, checks=ran, skipped=skipped, findings=found)
 
 
 def refusals(read: Read) -> tuple[Finding, ...]:
     """Why the server would refuse the document; other checks need one that it would take."""
     problems = [(PARSING, problem) for problem in read.problems]
-    if isinstance(read.resource, AgentWorkflow):
-        problems += [(VERIFICATION, problem) for problem in verify(read.resource)]
+    kind = KINDS.get(type(read.resource)) if read.resource else None
+    if kind is not None:
+        problems += [(VERIFICATION, problem) for problem in kind.verify(read.resource)]
     return tuple(_refused(read, name, problem) for name, problem in problems)
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+from sluicegate.console.loading.codes import CODES as SLA
 from sluicegate.contracts.analysis.codes import CODES as ANALYSIS
 from sluicegate.contracts.diagnostics import Code
+from sluicegate.fallback_rules.codes import CODES as RULES
 
 NOT_PROVEN = "NotProven"
 """What is neither shown nor refuted; `--mode report` makes warnings of such errors."""
@@ -40,4 +42,6 @@ OWN: Final[Mapping[str, Code]] = {
         remedy="Keep the name and raise `spec.version`.",
     ),
 }
-CODES: Final[Mapping[str, Code]] = {**ANALYSIS, **OWN}
+CODES: Final[Mapping[str, Code]] = {**ANALYSIS, **OWN, **SLA}
+"""Of workflows, and of the gate: the page contract-findings."""
+ALL: Final[Mapping[str, Code]] = {**RULES, **CODES}

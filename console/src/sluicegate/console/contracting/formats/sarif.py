@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from typing import Any
 
-from sluicegate.console.contracting.codes import CODES
+from sluicegate.console.contracting.codes import ALL
 from sluicegate.console.contracting.formats.places import uri
 from sluicegate.console.contracting.report import Finding, Report, Result, Standing
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
@@ -45,7 +45,7 @@ def _driver(codes: list[str]) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    known = CODES.get(code)
+    known = ALL.get(code)
     if known is None:
         return {"id": code, "name": code}
     return {
