@@ -147,7 +147,17 @@ def test_spellings_become_the_value_that_they_mean(spelling: Any) -> None:
 def test_an_unknown_value_is_mapped_when_the_domain_says_so() -> None:
     domain = DOMAIN | {"onUnknown": "Map", "mapTo": "other"}
     (step,) = compiled(minimal(contract={"semantics": [domain]})).steps
-    assert step.normalised({"intent": "refund"}) == ({"intent": "other"}, ())
+    found, told = step.normalised({"intent": "refund"})
+    assert (found, [(one.kind, one.policy) for one in told]) == (
+        {"intent": "other"},
+        [("UnknownValue steps.agent/intent", "Map")],
+    )
+
+
+def test_an_unknown_value_goes_on_when_the_domain_only_warns() -> None:
+    (step,) = compiled(minimal(contract={"semantics": [DOMAIN | {"onUnknown": "Warn"}]})).steps
+    found, told = step.normalised({"intent": "refund"})
+    assert (found, [one.policy for one in told]) == ({"intent": "refund"}, ["Warn"])
 
 
 @pytest.mark.parametrize("output", [{}, {"intent": None}, None, "text", [], {"other": 1}], ids=str)

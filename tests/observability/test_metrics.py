@@ -71,6 +71,45 @@ def test_violations_are_counted_for_the_workflow_and_for_components(
     assert scraped.value("sluicegate_contract_violations_total", component="planner") == 2
 
 
+def test_violations_say_what_was_broken_and_what_was_done_in_closed_words(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    told = [("Pattern", "Redact"), ("UnknownValue", "Map"), ("Enum", "Warn"), ("of my own", "whatever")]
+    gateway.entry(run(violations=[{"code": code, "path": "p", "policy": policy} for code, policy in told]))
+    seen = {
+        (item.labels["code"], item.labels["policy"])
+        for item in scraped.samples("sluicegate_contract_violations_total")
+    }
+    assert seen == {("Pattern", "Redact"), ("UnknownValue", "Map"), ("Enum", "Warn"), ("Other", "Other")}
+
+
+def test_runs_that_rules_of_business_answer_are_counted_by_why_and_by_who(
+    scraped: Scraped, gateway: GatewayMetrics
+) -> None:
+    asked = {"rule_set": "care", "trigger": "session", "answered_by": "Rules"}
+    gateway.entry(run(outcome="Failed", business=asked))
+    gateway.entry(run(outcome="Diverted", business=asked | {"trigger": "workflow", "answered_by": "Static"}))
+    gateway.entry(run(outcome="Failed", business=asked | {"answered_by": None}))
+    triggered, answered = (
+        {(item.labels["workflow"], item.labels["rule_set"], item.labels[label]): item.value for item in found}
+        for found, label in (
+            (scraped.samples("sluicegate_business_fallback_triggered_total"), "reason"),
+            (scraped.samples("sluicegate_business_fallback_answers_total"), "answer"),
+        )
+    )
+    assert triggered == {("support-bot", "care", "session"): 2, ("support-bot", "care", "workflow"): 1}
+    assert answered == {
+        ("support-bot", "care", "Rules"): 1,
+        ("support-bot", "care", "Static"): 1,
+        ("support-bot", "care", "None"): 1,
+    }
+    assert (
+        scraped.value("sluicegate_run_duration_seconds_count") == 2
+    )  # a diverted run says nothing of the arm
+    gateway.forget_workflow("shop", "support-bot")
+    assert scraped.samples("sluicegate_business_fallback_triggered_total") == []
+
+
 def test_dropped_mirrors_are_counted_for_the_workflow_of_the_rollout(
     scraped: Scraped, gateway: GatewayMetrics
 ) -> None:

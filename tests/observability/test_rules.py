@@ -66,6 +66,31 @@ def mirrors(dropped: float, ran: float | None) -> list[dict[str, str]]:
     return found
 
 
+def promises(**bounds: float) -> list[dict[str, str]]:
+    labels = _BOT | {"revision": "bot-1", "component": "planner"}
+    return [
+        stays("sluicegate_component_sla", value, **labels, bound=bound) for bound, value in bounds.items()
+    ]
+
+
+def p95(seconds: float) -> dict[str, str]:
+    labels = _ARM | {"component": "planner", "version": "1"}
+    return stays("sluicegate_component_p95_latency_seconds", seconds, **labels)
+
+
+def calls(good: float, bad: float) -> list[dict[str, str]]:
+    labels = {"component": "planner", "version": "1"}
+    return [
+        grows("sluicegate_component_calls_total", good, **labels, outcome="Ok"),
+        grows("sluicegate_component_calls_total", bad, **labels, outcome="Failed"),
+    ]
+
+
+def business(metric: str, by: float, **label: str) -> dict[str, str]:
+    labels = _BOT | {"rule_set": "care"} | label
+    return series(f"sluicegate_business_fallback_{metric}_total", labels, f"0+{by}x90")
+
+
 FELL = "sluicegate_component_fallback_runs_total"
 CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
     ("SluicegateSuccessLow", "answers break the contract", True, [*traffic(8, 2), *sla(minSuccessRate=0.9)]),
@@ -92,6 +117,46 @@ CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
         False,
         [*traffic(10, 0), grows(FELL, 0.9, component="planner"), *sla(maxFallbackRate=0.1)],
     ),
+    (
+        "SluicegateComponentSlow",
+        "a third above its promise",
+        True,
+        [*traffic(10, 0), *promises(maxLatencyMs=300), p95(0.4)],
+    ),
+    (
+        "SluicegateComponentSlow",
+        "within it",
+        False,
+        [*traffic(10, 0), *promises(maxLatencyMs=300), p95(0.29)],
+    ),
+    (
+        "SluicegateComponentFails",
+        "4 of 5",
+        True,
+        [*traffic(10, 0), *calls(8, 2), *promises(minSuccessRate=0.9)],
+    ),
+    (
+        "SluicegateComponentFails",
+        "as promised",
+        False,
+        [*traffic(10, 0), *calls(9.5, 0.5), *promises(minSuccessRate=0.9)],
+    ),
+    (
+        "SluicegateComponentFallsBack",
+        "a fifth",
+        True,
+        [*traffic(10, 0), grows(FELL, 2, component="planner"), *promises(maxFallbackRate=0.1)],
+    ),
+    (
+        "SluicegateComponentFallsBack",
+        "another one",
+        False,
+        [*traffic(10, 0), grows(FELL, 2, component="memory"), *promises(maxFallbackRate=0.1)],
+    ),
+    ("SluicegateBusinessFallback", "sessions fail", True, [business("triggered", 1, reason="session")]),
+    ("SluicegateBusinessFallback", "a drill", False, [business("triggered", 1, reason="drill")]),
+    ("SluicegateBusinessFallbackSilent", "no rule held", True, [business("answers", 1, answer="None")]),
+    ("SluicegateBusinessFallbackSilent", "a rule held", False, [business("answers", 1, answer="Rules")]),
     ("SluicegateRolloutHeld", "for more than an hour", True, [stays("sluicegate_rollout_held", 1, **_BOT)]),
     ("SluicegateRolloutHeld", "not held", False, [stays("sluicegate_rollout_held", 0, **_BOT)]),
     ("SluicegateMirrorsDropped", "a fifth", True, mirrors(2, 8)),

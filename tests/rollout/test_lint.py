@@ -76,10 +76,10 @@ def test_a_latency_is_a_warning_when_it_is(
 def test_what_this_version_does_not_follow_is_a_warning() -> None:
     spec = workflow_spec("2.0.0")
     extra = {
-        "businessFallback": {"ruleSet": "rules"},
+        "businessFallback": {"ruleSet": "rules", "drill": {"schedule": "0 9 1 * *", "share": {"numerator": 1}}},
         "retraining": [{"component": "agent", "when": {}, "backend": {}}],
         "contract": {"sla": {"maxAmplification": 4}},
     }
     told = lint.warnings(type(spec).model_validate(spec.to_json() | extra))
-    assert [text.split(" ")[0] for text in told[:2]] == ["spec.businessFallback", "spec.retraining"]
+    assert [text.split(" ")[0] for text in told[:2]] == ["spec.businessFallback.drill", "spec.retraining"]
     assert not any("nothing follows it" in text for text in lint.warnings(spec)[1:])

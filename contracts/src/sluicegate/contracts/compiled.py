@@ -7,9 +7,11 @@ from typing import Any
 
 from sluicegate.contracts.comparing import Hint, compile_hints
 from sluicegate.contracts.domains import CompiledDomain, compile_domain
+from sluicegate.contracts.enforcing import FieldRule, Side, field_rule, side_of
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.expressions import Compiled, ExpressionError, Scope, compile_expression
 from sluicegate.contracts.paths import child
+from sluicegate.contracts.resources.enforcement import Enforcement
 from sluicegate.contracts.resources.workflow import Component, Phase, Step, WorkflowSpec
 from sluicegate.contracts.runs import Violation
 from sluicegate.contracts.schemas import Schema, SchemaCheck, compile_schema
@@ -21,8 +23,8 @@ class CompiledComponent:
     """A component and the checks of both sides. `spec` has its endpoint, retry, onFailure and stub."""
 
     spec: Component
-    input: SchemaCheck
-    output: SchemaCheck
+    input: Side
+    output: Side
 
     @property
     def name(self) -> str:
@@ -73,8 +75,8 @@ class CompiledWorkflow:
     components: Mapping[str, CompiledComponent]
     steps: tuple[CompiledStep, ...]  # InRequest, in order
     after_answer: tuple[CompiledStep, ...]
-    input: SchemaCheck
-    output: SchemaCheck
+    input: Side
+    output: Side
     input_domains: tuple[CompiledDomain, ...]
     output_mapping: Mapping[str, Compiled] | None
     reward: Compiled | None
@@ -144,7 +146,7 @@ def step_name(component: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
-def _face(spec: WorkflowSpec) -> tuple[Schema, str]:
+def face(spec: WorkflowSpec) -> tuple[Schema, str]:
     """The callers' input contract and where it stands: of a sole component that gets the whole input, its own."""
     if spec.contract.input is True and not spec.steps and len(spec.components) == 1:
         return spec.components[0].contract.input, "spec.components[0].contract.input"
@@ -165,13 +167,10 @@ def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
     """Raises Refused with every problem that stands in the way; `verification.verify` finds more than these."""
     compiler = _Compiler()
     components = {
-        component.name: CompiledComponent(
-            spec=component,
-            input=compiler.schema(component.contract.input, f"spec.components[{number}].contract.input"),
-            output=compiler.schema(component.contract.output, f"spec.components[{number}].contract.output"),
-        )
+        component.name: compiler.component(component, f"spec.components[{number}].contract")
         for number, component in enumerate(spec.components)
     }
+    rules = compiler.rules(spec.contract.enforcement, "spec.contract")
     domains = compiler.domains(spec)
     steps = [
         compiler.step(step, f"spec.steps[{number}]", components, domains.get(step.name, ()))
@@ -182,8 +181,8 @@ def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
         components=components,
         steps=tuple(step for step in steps if step and step.phase is Phase.IN_REQUEST),
         after_answer=tuple(step for step in steps if step and step.phase is Phase.AFTER_ANSWER),
-        input=compiler.schema(*_face(spec)),
-        output=compiler.schema(spec.contract.output, "spec.contract.output"),
+        input=side_of(compiler.schema(*face(spec)), rules["input"]),
+        output=side_of(compiler.schema(spec.contract.output, "spec.contract.output"), rules["output"]),
         input_domains=domains.get(None, ()),
         output_mapping=compiler.mapping(spec.output, "spec.output"),
         reward=compiler.expression(spec.reward, "spec.reward"),
@@ -220,6 +219,27 @@ class _Compiler:
         except Refused as refused:
             self.problems.extend(_moved(problem, path) for problem in refused.problems)
             return compile_schema({})
+
+    def component(self, component: Component, path: str) -> CompiledComponent:
+        contract = component.contract
+        rules = self.rules(contract.enforcement, path)
+        return CompiledComponent(
+            spec=component,
+            input=side_of(self.schema(contract.input, f"{path}.input"), rules["input"]),
+            output=side_of(self.schema(contract.output, f"{path}.output"), rules["output"]),
+        )
+
+    def rules(self, items: Enforcement, path: str) -> dict[str, tuple[FieldRule, ...]]:
+        found: dict[str, tuple[FieldRule, ...]] = {"input": (), "output": ()}
+        for number, item in enumerate(items):
+            try:
+                rule = field_rule(item)
+            except ValueError as error:
+                where = f"{path}.enforcement[{number}].field"
+                self.problems.append(Problem(path=where, message=str(error), value=shown(item.field)))
+                continue
+            found[rule.side] = (*found[rule.side], rule)
+        return found
 
     def step(
         self,

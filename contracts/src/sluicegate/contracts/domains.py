@@ -3,11 +3,14 @@
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sluicegate.contracts.paths import EACH, field_pattern
 from sluicegate.contracts.resources.workflow import SemanticDomain
-from sluicegate.contracts.runs import Violation
+from sluicegate.contracts.runs import Policy, Violation
+
+UNKNOWN: Final = "UnknownValue"
+"""Code of a value that its domain does not know."""
 
 
 def normalised(text: str) -> str:
@@ -17,18 +20,19 @@ def normalised(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledDomain:
-    """Known spellings of a field below a root such as ``steps.plan``. replacement: for unknown values, or None."""
+    """Known spellings of a field below a root such as ``steps.plan``. replacement: for unknown values, with policy Map."""
 
     root: str
     below: tuple[str, ...]
     exact: frozenset[str]
     spellings: Mapping[str, str]
     replacement: str | None
+    policy: Policy = Policy.FAIL
 
     def apply(self, value: Any) -> tuple[Any, tuple[Violation, ...]]:
         """The value in the domain's own words (a copy where something changed), and what it does not know.
 
-        A field that is absent or null is no violation: that is for the schema to say.
+        Only violations of policy Fail are failures. A field that is absent or null is no violation: that is for the schema to say.
         """
         unknown: list[Violation] = []
         return self._apply(value, self.below, unknown), tuple(unknown)
@@ -49,14 +53,16 @@ class CompiledDomain:
         if value is None or (isinstance(value, str) and value in self.exact):
             return value
         known = self.spellings.get(normalised(value)) if isinstance(value, str) else None
-        if known is not None or self.replacement is not None:
-            return known if known is not None else self.replacement
+        if known is not None:
+            return known
         message = f"the value is none of the {len(self.exact)} values that {self.root} may have here"
         if not unknown:
             unknown.append(
-                Violation(code="UnknownValue", path="/".join((self.root, *self.below)), message=message)
+                Violation(
+                    code=UNKNOWN, path="/".join((self.root, *self.below)), message=message, policy=self.policy
+                )
             )
-        return value
+        return self.replacement if self.replacement is not None else value
 
 
 def compile_domain(domain: SemanticDomain) -> tuple[str | None, CompiledDomain]:
@@ -76,4 +82,5 @@ def compile_domain(domain: SemanticDomain) -> tuple[str | None, CompiledDomain]:
         exact=frozenset(value.value for value in domain.values),
         spellings=spellings,
         replacement=domain.map_to if domain.on_unknown == "Map" else None,
+        policy=Policy(domain.on_unknown),
     )

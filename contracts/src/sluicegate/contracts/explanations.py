@@ -57,6 +57,7 @@ _PATTERNS = {
     r"^[0-9]+(\.[0-9]+)?$": 'a number as text, such as "12.5"',
     r"^sha256:[0-9a-f]{64}$": "sha256: and 64 hexadecimal digits",
     r"^https?://[^\s]+$": "a URL that begins with http:// or https://",
+    r"^(input|output)([.\[].*)?$": "a path into input or output, such as output.user.phone",
     r"^[A-Z_][A-Z0-9_]*$": "an environment variable: capital letters, digits and _",
     r"^[a-zA-Z_][a-zA-Z0-9_]*$": "letters, digits and _, not beginning with a digit (it is used as steps.<name>)",
 }

@@ -57,6 +57,16 @@ class RevisionBody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSetBody:
+    """A rule set that may answer: `spec` is the FallbackRuleSet spec as JSON, whose digest is `digest`."""
+
+    name: str
+    version: str
+    digest: str
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorBudget:
     """What mirrors may use, per worker; beyond it they are dropped and counted.
 
@@ -77,7 +87,8 @@ class RoutePlan:
     without the control plane; a gateway that sees it passed serves stable only. control: share of the
     mirrored units for which stable runs a second time. ablation: share of them for which the candidate does, with
     components forced onto their fallbacks; ablates_stable: and stable as well, with the same ones. versions: share of
-    them for which the candidate runs with some components in stable's version.
+    them for which the candidate runs with some components in stable's version. rule_sets: those that the revisions'
+    `businessFallback` names, as far as there are any.
     """
 
     namespace: str
@@ -98,3 +109,4 @@ class RoutePlan:
     lease_until: datetime | None = None
     mirror_budget: MirrorBudget = MirrorBudget()
     outcome_window_seconds: float = 0.0
+    rule_sets: tuple[RuleSetBody, ...] = ()

@@ -33,6 +33,9 @@ class RunOutcome(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     REJECTED = "Rejected"  # the caller's input broke the contract; says nothing about the arm
+    DIVERTED = (
+        "Diverted"  # rules of business answered at once, the workflow did not run; says nothing about the arm
+    )
 
 
 class StepOutcome(StrEnum):
@@ -59,6 +62,15 @@ class Failure(StrEnum):
     CIRCUIT_OPEN = "CircuitOpen"
 
 
+class Policy(StrEnum):
+    """What happens to a value that breaks its contract."""
+
+    FAIL = "Fail"
+    MAP = "Map"  # another value stands there instead
+    REDACT = "Redact"  # it is left out
+    WARN = "Warn"  # it goes on as it is
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """A broken contract. kind = ``code path`` without values, so that kinds can be counted."""
@@ -66,6 +78,7 @@ class Violation:
     code: str
     path: str
     message: str
+    policy: Policy = Policy.FAIL  # what was done about it
 
     @property
     def kind(self) -> str:
@@ -143,6 +156,60 @@ class Coalition:
         return frozenset(name for bit, name in enumerate(self.players) if not self.mask >> bit & 1)
 
 
+class Trigger(StrEnum):
+    """Why the rules of business were asked."""
+
+    SESSION = "session"  # this session's runs failed in a row
+    WORKFLOW = "workflow"  # too many runs of this version failed within the window
+    DRILL = "drill"  # a rehearsal
+
+
+class Link(StrEnum):
+    """Who may answer, in the order in which they are asked."""
+
+    COMPONENT = "Component"
+    WORKFLOW = "Workflow"
+    RULES = "Rules"
+    STATIC = "Static"
+
+
+class LinkOutcome(StrEnum):
+    """How a link of the chain did."""
+
+    ANSWERED = "Answered"
+    FAILED = "Failed"
+    DIVERTED = "Diverted"  # not asked: the escalation is on
+    ABSENT = "Absent"  # there is none
+    NO_RULE = "NoRule"  # no rule holds and there is no default, or the input cannot be read
+    INVALID = "Invalid"  # its answer breaks the workflow's output contract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLink:
+    """One link of the chain that a run went through."""
+
+    link: Link
+    outcome: LinkOutcome
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusinessAnswer:
+    """What the rules of business did for a run. It never counts as a success of the workflow."""
+
+    trigger: Trigger
+    rule_set: str
+    version: str | None = None  # of the rule set; None: there was none
+    digest: str | None = None
+    answered_by: Link | None = None  # None: nobody, the user got the run's error
+    rule: str | None = None  # None: the default, or another link answered
+    values: dict[str, Any] = field(default_factory=dict)  # column -> what the rules saw
+    answer: Any = None
+    hand_off: str | None = None
+    probe: bool = False  # the run was let through to see whether the workflow is back
+    chain: tuple[ChainLink, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run in one arm."""
@@ -161,6 +228,9 @@ class RunRecord:
     unit: str  # salted hash of the routing key, or the run id
     window_seconds: float | None = None  # how long its unit stays open for more; None: no unit is made of it
     sla: dict[str, float] = field(default_factory=dict)  # of the contract, by name
+    component_sla: dict[str, dict[str, float]] = field(
+        default_factory=dict
+    )  # the same of components that promise something
     input: Any = None
     input_hash: str = ""
     lineage_digest: str = ""
@@ -176,7 +246,10 @@ class RunRecord:
     reward: float | None = None
     reward_source: str | None = None  # Evaluator | Outcome
     comparison: Comparison | None = None
+    choices: dict[str, dict[str, float]] = field(default_factory=dict)  # of the user's run; as in ArmFacts
+    numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
     coalition: Coalition | None = None  # of an ablated or mixed run
+    business: BusinessAnswer | None = None  # the rules of business were asked
     bodies: str = "Kept"  # Kept | Dropped (back-pressure) | Sampled (left out by lineage.sampleBodies)
     worker: str = ""
     trace_id: str = ""

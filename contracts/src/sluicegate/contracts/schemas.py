@@ -59,6 +59,8 @@ _KEYWORDS = frozenset(
         "examples", "example", "format", "contentEncoding", "contentMediaType",
     }
 )  # fmt: skip
+CODES = frozenset(keyword[:1].upper() + keyword[1:] for keyword in _KEYWORDS if keyword.isalpha())
+"""Codes of violations."""
 _FORMATS = frozenset(
     {
         "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
@@ -77,6 +79,18 @@ _REFERENCE_ERRORS = (
 )
 
 
+Place = tuple[str | int, ...]
+"""Keys and indices from a value down to a part of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A violation, and the parts of the value that it is about: a missing field is where it would be."""
+
+    violation: Violation
+    places: tuple[Place, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCheck:
     """A compiled schema. is_valid(value) is the fast question; ask for violations only when it says no.
@@ -93,13 +107,17 @@ class SchemaCheck:
         code: the keyword, PascalCase. path: ``root/field/…`` where an index, or a property that the schema does not
         name, is ``*``: so that kinds can be counted.
         """
-        found: dict[Violation, None] = {}
+        return tuple(one.violation for one in self.located(value, root))
+
+    def located(self, value: Any, root: str) -> tuple[Located, ...]:
+        """The same, with the places in this very value; the same violation of several items is told once."""
+        found: dict[Violation, tuple[Place, ...]] = {}
         for error in self.errors(value):
-            for violation in _violations_of(error, root):
-                found.setdefault(violation)
+            violation = _violation_of(error, root)
+            found[violation] = (*found.get(violation, ()), *_places_of(error))
             if len(found) >= MAX_VIOLATIONS:
                 break
-        return tuple(found)[:MAX_VIOLATIONS]
+        return tuple(Located(violation=one, places=places) for one, places in found.items())
 
 
 _ANYTHING = SchemaCheck(is_valid=lambda _value: True, errors=lambda _value: iter(()))
@@ -306,14 +324,25 @@ def _subschemas(keyword: str, value: Any, path: str) -> Iterable[tuple[Any, str]
     return [(value, path)] if keyword in _WITH_SCHEMA else []
 
 
-def _violations_of(error: jsonschema_rs.ValidationError, root: str) -> Iterator[Violation]:
+def _violation_of(error: jsonschema_rs.ValidationError, root: str) -> Violation:
     keyword = error.kind.name.lstrip("$")
     code = keyword[:1].upper() + keyword[1:]
     path = "/".join([root, *_counted_path(error)])
     missing = error.kind.as_dict().get("property") if code == "Required" else None
     if isinstance(missing, str):
         path = f"{path}/{missing}"
-    yield Violation(code=code, path=path, message=error.message[:200])
+    return Violation(code=code, path=path, message=error.message[:200])
+
+
+def _places_of(error: jsonschema_rs.ValidationError) -> tuple[Place, ...]:
+    """Of a missing field where it would be, of fields too many each of them, else the value that is wrong."""
+    place, known = tuple(error.instance_path), error.kind.as_dict()
+    if error.kind.name == "required" and isinstance(known.get("property"), str):
+        return ((*place, known["property"]),)
+    unexpected = known.get("unexpected")
+    if isinstance(unexpected, list) and unexpected:
+        return tuple((*place, name) for name in unexpected)
+    return (place,)
 
 
 def _counted_path(error: jsonschema_rs.ValidationError) -> list[str]:

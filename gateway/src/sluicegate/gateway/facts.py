@@ -7,7 +7,15 @@ from typing import Any
 
 from sluicegate.contracts.evidence import Ablation, ArmFacts, EvidenceKey, RawObservation
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.contracts.runs import Arm, Comparison, RunOutcome, RunRecord, StepOutcome, StepRecord
+from sluicegate.contracts.runs import (
+    Arm,
+    Comparison,
+    RunOutcome,
+    RunRecord,
+    StepOutcome,
+    StepRecord,
+    Violation,
+)
 from sluicegate.gateway.arms import Assignment, mirror_probability
 from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.program import Program
@@ -28,6 +36,8 @@ class RunFrame:
     input_hash: str
     trace_id: str
     worker: str
+    key: str | None = None  # of routing
+    warnings: tuple[Violation, ...] = ()  # of the input, which goes on all the same
 
 
 def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = None) -> RunRecord:
@@ -36,6 +46,7 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
     versions = _versions(state)
     took_part = assignment.observed
     serving = not state.mirrored
+    choices, numbers = given(state) if serving else ({}, {})
     return RunRecord(
         run_id=frame.run_id,
         arm=state.arm,
@@ -51,6 +62,7 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
         unit=assignment.unit,
         window_seconds=plan.outcome_window_seconds if serving else None,
         sla=program.sla,
+        component_sla=program.component_sla,
         input=frame.input,
         input_hash=frame.input_hash,
         lineage_digest=lineage_digest(
@@ -66,12 +78,37 @@ def record_of(frame: RunFrame, state: ArmState, comparison: Comparison | None = 
         position=assignment.position,
         probability=assignment.probability if serving else mirror_probability(plan, state.arm),
         error=state.error,
-        violations=state.violations,
+        violations=(*frame.warnings, *state.violations),
         steps=tuple(state.steps),
         reward=state.reward,
         reward_source="Evaluator" if state.reward is not None else None,
         comparison=comparison,
+        choices=choices,
+        numbers=numbers,
         coalition=state.coalition,
+        worker=frame.worker,
+        trace_id=frame.trace_id,
+    )
+
+
+def light_record(frame: RunFrame, program: Program, outcome: RunOutcome, latency_ms: float) -> RunRecord:
+    """The document of a run in which nothing ran: it says nothing about any arm, and makes no unit."""
+    return RunRecord(
+        run_id=frame.run_id,
+        arm=frame.assignment.serving,
+        serving=True,
+        namespace=frame.plan.namespace,
+        workflow=frame.plan.workflow,
+        revision=program.body.name,
+        version=program.body.version,
+        components={},
+        started_at=frame.started_at.isoformat(),
+        latency_ms=latency_ms,
+        outcome=outcome,
+        unit=frame.assignment.unit,
+        input=frame.input,
+        input_hash=frame.input_hash,
+        violations=frame.warnings,
         worker=frame.worker,
         trace_id=frame.trace_id,
     )

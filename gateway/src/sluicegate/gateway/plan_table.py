@@ -17,7 +17,7 @@ from urllib.parse import quote
 import orjson
 
 from sluicegate.contracts.errors import Unavailable
-from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, RuleSetBody, Share, TrafficMode
 from sluicegate.contracts.stages import Stage
 
 _SCHEMA = """
@@ -325,6 +325,8 @@ def plan_to_json(plan: RoutePlan) -> dict[str, Any]:
     """A plan as JSON values, without its lease (which moves without the version)."""
     data = asdict(plan)
     del data["lease_until"]
+    if not plan.rule_sets:  # gateways of an earlier version know no such field
+        del data["rule_sets"]
     return data
 
 
@@ -339,6 +341,7 @@ def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePla
     for name in ("share", "control", "ablation", "versions"):
         values[name] = Share(**values[name]) if name in values else Share(0, 1)
     values["mirror_budget"] = MirrorBudget(**values["mirror_budget"])
+    values["rule_sets"] = tuple(RuleSetBody(**body) for body in values.get("rule_sets", ()))
     return RoutePlan(**values, lease_until=datetime.fromisoformat(lease_until) if lease_until else None)
 
 

@@ -1,7 +1,7 @@
 """The plans in force: compiled once per revision, found by the path of a request."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
 from sluicegate.gateway.ablation import players_of, version_players_of
+from sluicegate.gateway.business import RuleSet, rule_set_of
 from sluicegate.gateway.engine.program import Program, compile_program
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 
@@ -22,7 +23,7 @@ DEFAULT_NAMESPACE = "default"
 class LivePlan:
     """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease.
 
-    players: the candidate's components that can be ablated; changed: those that can take stable's version.
+    players: the candidate's components that can be ablated; changed: those that can take stable's version. rules: by name.
     """
 
     plan: RoutePlan
@@ -31,6 +32,7 @@ class LivePlan:
     lease_until_ms: float
     players: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    rules: Mapping[str, RuleSet] = field(default_factory=dict)
 
     def is_leased(self, now_ms: float) -> bool:
         """Whether the candidate may still get traffic."""
@@ -41,12 +43,14 @@ class LivePlan:
 class PlanBook:
     """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs.
 
-    credentials: folder of the files that hold what `secretKeyRef` names; None: there is none.
+    credentials: folder of the files that hold what `secretKeyRef` names; None: there is none. spoilt: rule sets that cannot
+    be used, by workflow and name, with the reason: the last good one answers in their place, if there was one.
     """
 
     by_key: dict[WorkflowKey, LivePlan] = field(default_factory=dict)
     by_path: dict[str, LivePlan] = field(default_factory=dict)
     broken: tuple[Broken, ...] = ()
+    spoilt: Mapping[tuple[WorkflowKey, str], str] = field(default_factory=dict)
     credentials: Path | None = None
     _programs: dict[tuple[WorkflowKey, str], Program] = field(default_factory=dict)
 
@@ -57,23 +61,27 @@ class PlanBook:
         fresh: dict[tuple[WorkflowKey, str], Program] = {}
         broken: list[Broken] = []
         served: dict[WorkflowKey, int] = {}
+        spoilt: dict[tuple[WorkflowKey, str], str] = {}
         for plan in plans:
             key = WorkflowKey(plan.namespace, plan.workflow)
             held = old.get(key)
             if held is not None and held.plan is plan:
                 by_key[key], served[key] = held, plan.version
                 _keep(key, held, fresh)
+                spoilt |= {name: why for name, why in self.spoilt.items() if name[0] == key}
                 continue
             try:
-                by_key[key] = _live(plan, partial(_program, key, programs, fresh, self.credentials))
-                served[key] = plan.version
+                live = _live(plan, partial(_program, key, programs, fresh, self.credentials))
+                rules, bad = _rules(plan, {} if held is None else held.rules)
+                by_key[key], served[key] = replace(live, rules=rules), plan.version
+                spoilt |= {(key, name): why for name, why in bad.items()}
             except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served
                 reason = str(error) if isinstance(error, Refused | ValidationError) else repr(error)
                 broken.append(Broken(key, plan.version, reason))
                 if key in old:
                     by_key[key] = old[key]
                     _keep(key, old[key], fresh)
-        self.by_key, self._programs, self.broken = by_key, fresh, tuple(broken)
+        self.by_key, self._programs, self.broken, self.spoilt = by_key, fresh, tuple(broken), spoilt
         self.by_path = {path: live for key, live in by_key.items() for path in _paths(key)}
         return served
 
@@ -105,6 +113,22 @@ def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePl
         if candidate is None or not plan.versions.numerator
         else version_players_of(candidate, stable),
     )
+
+
+def _rules(plan: RoutePlan, before: Mapping[str, RuleSet]) -> tuple[dict[str, RuleSet], dict[str, str]]:
+    """The plan's rule sets, and why some cannot be used: then the one of that name from `before` goes on."""
+    found: dict[str, RuleSet] = {}
+    spoilt: dict[str, str] = {}
+    for body in plan.rule_sets:
+        known = before.get(body.name)
+        made = known if known is not None and known.body == body else rule_set_of(body)
+        if isinstance(made, RuleSet):
+            found[body.name] = made
+            continue
+        spoilt[body.name] = made
+        if known is not None:
+            found[body.name] = known
+    return found, spoilt
 
 
 def _players(plan: RoutePlan, candidate: Program | None, stable: Program) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,23 @@ import orjson
 from sluicegate.contracts.adapters.system import unix_ms, uuid7
 from sluicegate.contracts.evidence import ArmFacts
 from sluicegate.contracts.patience import MAX_DEADLINE_MS
-from sluicegate.contracts.runs import Arm, Comparison, Failure, RunOutcome, RunRecord
+from sluicegate.contracts.runs import (
+    Arm,
+    BusinessAnswer,
+    Comparison,
+    Failure,
+    Policy,
+    RunOutcome,
+    RunRecord,
+)
 from sluicegate.gateway.arms import assign
+from sluicegate.gateway.business import response_of
 from sluicegate.gateway.compare import compare
 from sluicegate.gateway.copies import COALITIONS, coalition, copies
 from sluicegate.gateway.engine.kernel import ArmState, Kernel
 from sluicegate.gateway.engine.program import Program
 from sluicegate.gateway.engine.run import run_after, run_arm
+from sluicegate.gateway.escalation_ledger import Ledger
 from sluicegate.gateway.facts import (
     Ablations,
     RunFrame,
@@ -25,10 +35,12 @@ from sluicegate.gateway.facts import (
     arm_facts,
     disagreement,
     keeps_bodies,
+    light_record,
     observation_of,
     prepared,
     record_of,
 )
+from sluicegate.gateway.guarding import Guard, guard_of
 from sluicegate.gateway.jsonio import JsonError, parse
 from sluicegate.gateway.mirrors import MirrorAllowances
 from sluicegate.gateway.plans import LivePlan
@@ -43,6 +55,7 @@ from sluicegate.lineage.ports import Spool
 from sluicegate.lineage.spool import Pressure
 
 After = Callable[[], Awaitable[None]]
+_BROKEN_INPUT = "the input breaks the workflow's contract"
 _OF_CANDIDATE = frozenset({Arm.CANDIDATE, Arm.ABLATED, Arm.MIXED})
 
 
@@ -69,6 +82,7 @@ class RunService:
     ablated_budgets: dict[str, RetryBudget] = field(default_factory=dict)
     allowances: MirrorAllowances = field(default_factory=MirrorAllowances)
     failures: FailureLog = field(default_factory=FailureLog)
+    ledger: Ledger = field(default_factory=Ledger)
     mirrors: set[asyncio.Task[None]] = field(default_factory=set)
     takes_mirrors: bool = True
 
@@ -93,20 +107,26 @@ class RunService:
         except JsonError as error:
             return problem(400, f"the body is not usable JSON: {error}", run_id=run_id), None
         compiled = live.stable.compiled
-        value, violations = compiled.normalised_input(value)
-        if not compiled.input.is_valid(value):
-            violations = (*compiled.input.violations(value, "input"), *violations)
+        value, unknown = compiled.normalised_input(value)
+        value, broken = compiled.input.enforced(value, "input")
+        violations = (*broken, *unknown)
         frame = self._frame(live, run_id, trace, value, incoming)
-        if violations:
-            self._write_rejected(frame, live.stable, violations, (kernel.monotonic() - started) * 1000.0)
-            detail = "the input breaks the workflow's contract"
-            return problem(422, detail, run_id=run_id, problems=violations_json(violations)), None
+        frame.warnings = violations
+        failed = [item for item in violations if item.policy is Policy.FAIL]
+        if failed:
+            self._write_rejected(frame, live.stable, (kernel.monotonic() - started) * 1000.0)
+            return problem(422, _BROKEN_INPUT, run_id=run_id, problems=violations_json(failed)), None
+        guard = guard_of(self.ledger, live, frame, self.salt)
+        diverted = None if guard is None else guard.arrive(frame)
+        if guard is not None and diverted is not None:
+            self._write_diverted(frame, guard.program, diverted, (kernel.monotonic() - started) * 1000.0)
+            return _business_response(diverted, guard.program, run_id, trace), None
         patience = (
             None if incoming.deadline_ms is None else min(MAX_DEADLINE_MS, incoming.deadline_ms) / 1000.0
         )
         state = self._state(frame, live, trace, frame.assignment.serving, patience, started)
         await run_arm(state)
-        return self._answered(frame, live, state, trace)
+        return self._answered(frame, live, state, trace, guard)
 
     def _frame(self, live: LivePlan, run_id: str, trace: Trace, value: Any, incoming: Incoming) -> RunFrame:
         routing = live.stable.compiled.routing_key
@@ -124,6 +144,7 @@ class RunService:
             input_hash=input_hash(self.salt, value),
             trace_id=trace.trace_id,
             worker=self.worker,
+            key=key,
         )
 
     def _state(
@@ -154,12 +175,20 @@ class RunService:
         return Destinations(self.ablated_budgets) if arm in COALITIONS else self.mirror_destinations
 
     def _answered(
-        self, frame: RunFrame, live: LivePlan, state: ArmState, trace: Trace
+        self, frame: RunFrame, live: LivePlan, state: ArmState, trace: Trace, guard: Guard | None
     ) -> tuple[Response, After | None]:
-        """Write the record, with the evidence if nothing more can change it, then make the answer."""
+        """Write the record, with the evidence if nothing more can change it, then make the answer.
+
+        Whatever rules of business answer, to the evidence the run is what it was: failed.
+        """
         response = _response(state, trace)
         has_after = bool(state.program.after_steps) and state.failure is None
         record = record_of(frame, state)
+        business = None if guard is None else guard.end(state)
+        if business is not None:
+            record = replace(record, business=business)
+            if business.answered_by is not None:
+                response = _business_response(business, state.program, state.run_id, trace)
         if state.failure is not None:
             now = self.kernel.monotonic()
             self.failures.tell(record, step=state.failed_step, reason=state.failure.value, now=now)
@@ -274,31 +303,15 @@ class RunService:
     def _encoded(self, record: RunRecord, program: Program) -> bytes:
         return encode_run(prepared(record, program), bodies=self.spool.pressure < Pressure.DROP_BODIES)
 
-    def _write_rejected(
-        self, frame: RunFrame, program: Program, violations: tuple[Any, ...], latency_ms: float
+    def _write_rejected(self, frame: RunFrame, program: Program, latency_ms: float) -> None:
+        record = light_record(frame, program, RunOutcome.REJECTED, latency_ms)
+        self.spool.append(self._encoded(replace(record, arm=Arm.STABLE, error=_BROKEN_INPUT), program))
+
+    def _write_diverted(
+        self, frame: RunFrame, program: Program, business: BusinessAnswer, latency_ms: float
     ) -> None:
-        """A light document: it says nothing about any arm."""
-        record = RunRecord(
-            run_id=frame.run_id,
-            arm=Arm.STABLE,
-            serving=True,
-            namespace=frame.plan.namespace,
-            workflow=frame.plan.workflow,
-            revision=program.body.name,
-            version=program.body.version,
-            components={},
-            started_at=frame.started_at.isoformat(),
-            latency_ms=latency_ms,
-            outcome=RunOutcome.REJECTED,
-            unit=frame.assignment.unit,
-            input=frame.input,
-            input_hash=frame.input_hash,
-            error="the input breaks the workflow's contract",
-            violations=violations,
-            worker=frame.worker,
-            trace_id=frame.trace_id,
-        )
-        self.spool.append(self._encoded(record, program))
+        record = light_record(frame, program, RunOutcome.DIVERTED, latency_ms)
+        self.spool.append(self._encoded(replace(record, business=business), program))
 
 
 def _compared(served: ArmState, other: ArmState, live: LivePlan) -> Comparison | None:
@@ -308,6 +321,11 @@ def _compared(served: ArmState, other: ArmState, live: LivePlan) -> Comparison |
     shows = served.program.redactor is None and other.program.redactor is None
     rules = (live.candidate or live.stable).compiled.hints
     return compare(served.output, other.output, rules, shows_values=shows)
+
+
+def _business_response(business: BusinessAnswer, program: Program, run_id: str, trace: Trace) -> Response:
+    identity = [(b"sluicegate-run-id", run_id.encode()), (b"traceparent", trace.traceparent.encode())]
+    return response_of(business, [*program.headers, *identity])
 
 
 def _response(state: ArmState, trace: Trace) -> Response:

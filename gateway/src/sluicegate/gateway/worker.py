@@ -26,6 +26,7 @@ from sluicegate.gateway.adapters.client import make_client
 from sluicegate.gateway.app import App
 from sluicegate.gateway.aside import aside
 from sluicegate.gateway.engine.kernel import Kernel
+from sluicegate.gateway.escalation_ledger import Ledger
 from sluicegate.gateway.patience import PatientProtocol, sweep
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.gateway.plans import PlanBook
@@ -111,7 +112,12 @@ class PlanWatch:
         ]
         ready = self.generation >= 0
         document: dict[str, Any] = {"ready": ready, "worker": self.worker, "workflows": workflows}
+        spoilt = [
+            {"workflow": f"{key.namespace}/{key.workflow}", "ruleSet": name, "reason": reason}
+            for (key, name), reason in self.book.spoilt.items()
+        ]
         document["spool"] = asdict(self.spool.counts)
+        document |= {"ruleSetsNotUsed": spoilt} if spoilt else {}
         document |= {"broken": broken} if broken else {}
         document |= {"plansUnavailable": self.trouble} if self.trouble is not None else {}
         return ready, document
@@ -139,6 +145,14 @@ class PlanWatch:
         if served != self.served or self.book.broken != before:
             self.is_acknowledged = False
         self.served, self.generation = served, generation
+        for (workflow, name), reason in self.book.spoilt.items():
+            log.error(
+                "rule_set_not_used",
+                worker=self.worker,
+                workflow=f"{workflow.namespace}/{workflow.workflow}",
+                rule_set=name,
+                reason=reason,
+            )
         for broken in self.book.broken:
             key = f"{broken.key.namespace}/{broken.key.workflow}"
             log.error(
@@ -208,7 +222,8 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     kernel = Kernel(
         client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter
     )
-    service = RunService(kernel=kernel, spool=spool, salt=salt, worker=config.worker)
+    ledger = Ledger(config.state / "escalation.db")
+    service = RunService(kernel=kernel, spool=spool, salt=salt, worker=config.worker, ledger=ledger)
     app = App(service=service, book=watch.book, readiness=watch.readiness, on_crash=_crashed)
     server = _server(app)
     watch.look(system.now())
@@ -226,6 +241,7 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     finally:
         await client.close()
         spool.close()
+        ledger.close()
         with contextlib.suppress(Unavailable):
             table.forget(config.worker)
         table.close()

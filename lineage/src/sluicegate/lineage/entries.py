@@ -105,9 +105,10 @@ def encode_outcome(
 
 
 def without_bodies(record: RunRecord, why: str) -> RunRecord:
-    """The record without input, output, requests and responses; `why`: Dropped | Sampled."""
+    """The record without input, output, requests, responses and what rules of business saw and said; `why`: Dropped | Sampled."""
     steps = tuple(replace(step, request=None, response=None) for step in record.steps)
-    return replace(record, input=None, output=None, steps=steps, bodies=why)
+    business = None if record.business is None else replace(record.business, answer=None, values={})
+    return replace(record, input=None, output=None, steps=steps, business=business, bodies=why)
 
 
 def _line(kind: bytes, body: object) -> bytes:

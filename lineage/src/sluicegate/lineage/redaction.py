@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from sluicegate.contracts.cel_syntax import ANY_INDEX
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.paths import run_path
 from sluicegate.contracts.runs import RunRecord, StepRecord
 
 REDACTED: Final = "[redacted]"
 MIN_COPY: Final = 4
+_ANY: Final = frozenset({"*", ANY_INDEX})
 
 Key = str | int
 Path = tuple[Key, ...]
@@ -74,15 +76,37 @@ class Redactor:
         whole = self.redact(replace(record, steps=(*record.steps, *steps)))
         return whole.steps[len(record.steps) :]
 
+    def hides(self, reference: Path) -> bool:
+        """Whether a path names this value, something in it, or what it is in. reference: of an expression, an index as ``[]``."""
+        return any(_overlaps(_plain(path), reference) for path in self._paths)
+
     def _named(self, record: RunRecord, found: set[str]) -> RunRecord:
         steps = list(record.steps)
         fields: dict[str, Any] = {"input": record.input, "output": record.output}
+        business = record.business
         for path in self._paths:
+            if path[0] == "output" and business is not None:
+                business = replace(business, answer=_replaced(business.answer, path[1:], found))
             if path[0] != "steps":
                 fields[str(path[0])] = _replaced(fields[str(path[0])], path[1:], found)
                 continue
             steps = [_step(step, path[2:], found) if path[1] in ("*", step.name) else step for step in steps]
-        return replace(record, steps=tuple(steps), **fields)
+        return replace(record, steps=tuple(steps), business=business, **fields)
+
+
+def _plain(path: Path) -> Path:
+    """As expressions say it: the output of a step is the step's value."""
+    return (
+        (*path[:2], *path[3:]) if path[0] == "steps" and path[2:3] in (("output",), ("response",)) else path
+    )
+
+
+def _overlaps(path: Path, reference: Path) -> bool:
+    """Whether one is the beginning of the other; any item is every item."""
+    return all(
+        mine == theirs or not _ANY.isdisjoint((mine, theirs))
+        for mine, theirs in zip(path, reference, strict=False)
+    )
 
 
 def _step(step: StepRecord, path: Path, found: set[str]) -> StepRecord:
@@ -150,12 +174,21 @@ def _without_copies(record: RunRecord, found: set[str]) -> RunRecord:
     comparison = record.comparison
     if comparison is not None:
         comparison = replace(comparison, differences=tuple(map(copies.sub, comparison.differences)))
+    business = record.business
+    if business is not None:
+        business = replace(
+            business,
+            answer=copies.clean(business.answer),
+            values=copies.clean(business.values),
+            chain=tuple(replace(link, message=copies.sub(link.message)) for link in business.chain),
+        )
     return replace(
         record,
         input=copies.clean(record.input),
         output=copies.clean(record.output),
         error=None if record.error is None else copies.sub(record.error),
         comparison=comparison,
+        business=business,
         tags=copies.clean(record.tags),
         violations=tuple(replace(v, message=copies.sub(v.message)) for v in record.violations),
         steps=tuple(_clean_step(step, copies) for step in record.steps),

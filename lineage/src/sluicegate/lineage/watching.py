@@ -2,30 +2,35 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from sluicegate.contracts.evidence import ArmFacts, RawObservation
+from sluicegate.contracts.evidence import RawObservation
 from sluicegate.contracts.runs import Arm, RunOutcome, StepOutcome
 from sluicegate.contracts.watch import Watched
 from sluicegate.lineage import entries
+
+_NOTHING_RAN: Final = (RunOutcome.REJECTED, RunOutcome.DIVERTED)
 
 
 def part_of(entry: Mapping[str, Any]) -> RawObservation | None:
     """The run's part in a unit. entry: a run document. Raises KeyError, TypeError or ValueError when it is none.
 
-    None of copies, of inputs that broke the contract (they say nothing of the version), and of documents that do not say
+    None of copies, of inputs that broke the contract and runs that rules of business answered at once (they say nothing of the version), and of documents that do not say
     how long a unit stays open. A missing reward is waited for as long, unless the run failed. Steps after the answer are
     not in the document: their fallbacks are not watched, their reward comes as an amendment.
     """
     window, outcome = entry.get("window_seconds"), entry["outcome"]
-    if window is None or not entry["serving"] or outcome == RunOutcome.REJECTED:
+    if window is None or not entry["serving"] or outcome in _NOTHING_RAN:
         return None
     succeeded, run_id, reward = outcome == RunOutcome.SUCCEEDED, entry["run_id"], entry.get("reward")
-    facts = ArmFacts(
-        success=1.0 if succeeded else 0.0,
-        latencies_ms=(),
-        fallbacks=_fallbacks(entry),
-        reward=None if reward is None else float(reward),
+    facts = entries.facts_from(
+        {
+            "success": 1.0 if succeeded else 0.0,
+            "fallbacks": _fallbacks(entry),
+            "reward": reward,
+            "choices": entry.get("choices") or {},
+            "numbers": entry.get("numbers") or {},
+        }
     )
     is_candidate = entry["arm"] == Arm.CANDIDATE
     return RawObservation(

@@ -29,6 +29,17 @@ def _sla(bound: str) -> str:
     return f'max by (namespace, workflow, revision) (sluicegate_workflow_sla{{bound="{bound}"}})'
 
 
+_COMPONENT: Final = "on (namespace, workflow, revision, component) group_left ()"
+
+
+def _component_sla(bound: str) -> str:
+    return f'max by (namespace, workflow, revision, component) (sluicegate_component_sla{{bound="{bound}"}})'
+
+
+def _business(metric: str, matcher: str) -> str:
+    return f"sum by (namespace, workflow, rule_set) (increase(sluicegate_business_fallback_{metric}_total{{{matcher}}}[10m])) > 0"
+
+
 def _enough(serving: str = "") -> str:
     return f"{signals.runs(_WINDOW, serving)} >= {_ENOUGH}"
 
@@ -37,6 +48,9 @@ _ARMS: Final = "on (namespace, workflow, revision, arm)"
 _WHO: Final = (
     "{{ $labels.namespace }}/{{ $labels.workflow }}, revision {{ $labels.revision }}, arm {{ $labels.arm }}"
 )
+
+_PART: Final = f"{_WHO}: component {{{{ $labels.component }}}}"
+_FLOW: Final = "{{ $labels.namespace }}/{{ $labels.workflow }}"
 
 _DROPPED: Final = f"sum by (namespace, workflow) (increase(sluicegate_mirrors_dropped_total[{_WINDOW}]))"
 _MIRRORED: Final = (
@@ -67,6 +81,43 @@ ALERTS: Final = (
         hold="5m",
         severity="warning",
         summary=f"{_WHO}: {{{{ $labels.component }}}} falls back in {{{{ $value | humanizePercentage }}}} of the runs.",
+    ),
+    Alert(
+        name="SluicegateComponentSlow",
+        expr=f"({signals.component_p95_ms()}) > {_COMPONENT} {_component_sla('maxLatencyMs')} and {_ARMS} {_enough()}",
+        hold="5m",
+        severity="warning",
+        summary=f"{_PART} is slower than it promises: p95 {{{{ $value | humanize }}}} ms.",
+    ),
+    Alert(
+        name="SluicegateComponentFails",
+        expr=f"({signals.component_success(_WINDOW, 'component')}) < {_COMPONENT} {_component_sla('minSuccessRate')} "
+        f"and {_ARMS} {_enough()}",
+        hold="5m",
+        severity="warning",
+        summary=f"{_PART} answers {{{{ $value | humanizePercentage }}}} of its calls, less than it promises.",
+    ),
+    Alert(
+        name="SluicegateComponentFallsBack",
+        expr=f"({signals.fallback_rate(_WINDOW)}) > {_COMPONENT} {_component_sla('maxFallbackRate')} "
+        f"and {_ARMS} {_enough()}",
+        hold="5m",
+        severity="warning",
+        summary=f"{_PART} falls back in {{{{ $value | humanizePercentage }}}} of the runs, more than it promises.",
+    ),
+    Alert(
+        name="SluicegateBusinessFallback",
+        expr=_business("triggered", 'reason!="drill"'),
+        hold="0s",
+        severity="critical",
+        summary=f"{_FLOW}: the workflow fails again and again; rules of {{{{ $labels.rule_set }}}} answer its users.",
+    ),
+    Alert(
+        name="SluicegateBusinessFallbackSilent",
+        expr=_business("answers", 'answer="None"'),
+        hold="0s",
+        severity="critical",
+        summary=f"{_FLOW}: the workflow fails again and again, and {{{{ $labels.rule_set }}}} has no answer for its users.",
     ),
     Alert(
         name="SluicegateRolloutHeld",

@@ -49,7 +49,7 @@ RUN_DURATION: Final = Definition(
     "sluicegate_run_duration_seconds",
     Kind.HISTOGRAM,
     _ARM,
-    "End-to-end latency of a run in its arm; rejected runs are not counted.",
+    "End-to-end latency of a run in its arm; rejected and diverted runs are not counted.",
     SECONDS,
     exemplar=True,
 )
@@ -77,8 +77,23 @@ FALLBACKS: Final = Definition(
 VIOLATIONS: Final = Definition(
     "sluicegate_contract_violations_total",
     Kind.COUNTER,
-    (*_ARM, "component"),
-    "Contract violations; component is empty for the workflow's own contract.",
+    (*_ARM, "component", "code", "policy"),
+    "Contract violations, by the broken keyword or UnknownValue, and by what was done: Fail, Map, Redact or Warn. component is empty "
+    "for the workflow's own contract.",
+    exemplar=True,
+)
+BUSINESS_FALLBACKS: Final = Definition(
+    "sluicegate_business_fallback_triggered_total",
+    Kind.COUNTER,
+    ("namespace", "workflow", "rule_set", "reason"),
+    "Runs for which the rules of business were asked, by why: session, workflow, drill.",
+    exemplar=True,
+)
+BUSINESS_ANSWERS: Final = Definition(
+    "sluicegate_business_fallback_answers_total",
+    Kind.COUNTER,
+    ("namespace", "workflow", "rule_set", "answer"),
+    "The same runs, by who answered: Rules, Static, or None (the user got the run's error).",
     exemplar=True,
 )
 REWARD: Final = Definition(
@@ -141,6 +156,12 @@ SLA: Final = Definition(
     Kind.GAUGE,
     (*_REVISION, "bound"),
     "What the revision's contract promises, by the name and in the unit of `contract.sla`.",
+)
+COMPONENT_SLA: Final = Definition(
+    "sluicegate_component_sla",
+    Kind.GAUGE,
+    (*_REVISION, "component", "bound"),
+    "What a component promises, by the name and in the unit of its `sla`.",
 )
 SLA_BOUNDS: Final = ("maxLatencyMs", "latencyQuantile", "minSuccessRate", "maxFallbackRate")
 MIRRORS_DROPPED: Final = Definition(
@@ -305,11 +326,21 @@ GATEWAY: Final = (
     COMPONENT_DURATION,
     FALLBACKS,
     VIOLATIONS,
+    BUSINESS_FALLBACKS,
+    BUSINESS_ANSWERS,
     REWARD,
     SIMILARITY,
     MIRRORS_DROPPED,
 )
-GOLDEN: Final = (RUN_CORRECTIONS, FALLBACK_RUNS, RUN_LATENCY_SLA, P95_LATENCY, COMPONENT_P95, SLA)
+GOLDEN: Final = (
+    RUN_CORRECTIONS,
+    FALLBACK_RUNS,
+    RUN_LATENCY_SLA,
+    P95_LATENCY,
+    COMPONENT_P95,
+    SLA,
+    COMPONENT_SLA,
+)
 CONTROL: Final = (
     STAGE,
     HELD,

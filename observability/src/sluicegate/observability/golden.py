@@ -132,10 +132,19 @@ class Golden:
             bound = bounds.get(name)
             if bound is not None:
                 self._family(catalog.SLA).child(*ran[:3], name).set(bound)
+        self._component_bounds(ran, entry)
         promised = bounds.get("maxLatencyMs")
         if promised and milliseconds is not None:
             # Above 1 exactly when it is slower: x > y floats differ by more than half a unit in the last place of 1.
             self._family(catalog.RUN_LATENCY_SLA).observe(milliseconds / promised, *ran, run=run_id)
+
+    def _component_bounds(self, ran: Ran, entry: Entry) -> None:
+        promised = entry.get("component_sla")
+        for component, bounds in promised.items() if isinstance(promised, Mapping) else ():
+            for name in catalog.SLA_BOUNDS if isinstance(bounds, Mapping) else ():
+                bound = number(bounds.get(name))
+                if bound is not None:
+                    self._family(catalog.COMPONENT_SLA).child(*ran[:3], str(component)[:128], name).set(bound)
 
     def _steps(self, known: _Run, entry: Entry, run_id: str) -> None:
         for step in called(entry):

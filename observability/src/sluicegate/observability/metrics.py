@@ -7,12 +7,15 @@ removed, so that cardinality is bounded.
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from sluicegate.contracts.domains import UNKNOWN
 from sluicegate.contracts.evidence import AblatedUnits, SignalEvidence
-from sluicegate.contracts.runs import Arm, Failure, RunOutcome, StepOutcome
+from sluicegate.contracts.runs import Arm, Failure, Link, Policy, RunOutcome, StepOutcome, Trigger
+from sluicegate.contracts.schemas import CODES
 from sluicegate.contracts.stages import Outcome, State
 from sluicegate.contracts.watch import WatchedSignal
 from sluicegate.observability import catalog
@@ -31,6 +34,8 @@ _V = TypeVar("_V")
 MOST_ROLLOUTS: Final = 10_000
 MOST_PENDING: Final = 10_000
 OTHER: Final = "Other"
+NOBODY: Final = "None"
+_CODES: Final = frozenset({*CODES, UNKNOWN})
 _STRATEGIES: Final = frozenset({"Skip", "Value", "Component", "StableVersion", "Stub", "Fail"})
 
 
@@ -81,7 +86,8 @@ class GatewayMetrics:
     def _forget_workflow(self, namespace: str, workflow: str) -> None:
         for key in self._revisions.of(namespace, workflow):
             self._forget(key)
-        self._families[catalog.MIRRORS_DROPPED.name].forget(namespace, workflow)
+        for item in (catalog.MIRRORS_DROPPED, catalog.BUSINESS_FALLBACKS, catalog.BUSINESS_ANSWERS):
+            self._families[item.name].forget(namespace, workflow)
 
     def _forget(self, key: tuple[str, str, str]) -> None:
         self._revisions.forget(key)
@@ -107,11 +113,12 @@ class GatewayMetrics:
         for ended in (RunOutcome.SUCCEEDED, RunOutcome.FAILED):
             runs.child(*ran, is_serving, ended)  # begins at 0
         runs.count(*ran, is_serving, outcome, run=run)
-        if outcome != RunOutcome.REJECTED:
+        if outcome not in (RunOutcome.REJECTED, RunOutcome.DIVERTED):
             self._family(catalog.RUN_DURATION).observe(_seconds(entry.get("latency_ms")), *ran, run=run)
         self._golden.run(ran, entry, run)
         self._violations(ran, "", entry, run)
         self._steps(ran, entry, run)
+        self._business(ran, entry, run)
         compared = entry.get("comparison")
         if isinstance(compared, Mapping):
             similarity = number(compared.get("similarity"))
@@ -151,8 +158,21 @@ class GatewayMetrics:
                 self._family(catalog.FALLBACKS).count(*ran, component, strategy, reason, run=run)
 
     def _violations(self, ran: Ran, component: str, entry: Mapping[str, Any], run: str) -> None:
-        for _ in _mappings(entry.get("violations")):
-            self._family(catalog.VIOLATIONS).count(*ran, component, run=run)
+        for violation in _mappings(entry.get("violations")):
+            code, policy = violation.get("code"), violation.get("policy", Policy.FAIL)
+            code = code if isinstance(code, str) and code in _CODES else OTHER
+            policy = _known(Policy, policy)
+            self._family(catalog.VIOLATIONS).count(*ran, component, code, policy, run=run)
+
+    def _business(self, ran: Ran, entry: Mapping[str, Any], run: str) -> None:
+        business = entry.get("business")
+        if not isinstance(business, Mapping):
+            return
+        labels = (ran.namespace, ran.workflow, _text(business, "rule_set"))
+        trigger, link = business.get("trigger"), business.get("answered_by")
+        answer = NOBODY if link is None else _known(Link, link)
+        self._family(catalog.BUSINESS_FALLBACKS).count(*labels, _known(Trigger, trigger), run=run)
+        self._family(catalog.BUSINESS_ANSWERS).count(*labels, answer, run=run)
 
     def _after(self, entry: Mapping[str, Any]) -> None:
         self._golden.after(entry)
@@ -379,7 +399,7 @@ class ClusterMetrics:
             return self._families[definition.name].child(*labels)
 
 
-def _known(kind: type[Arm] | type[RunOutcome] | type[Failure], value: object) -> str:
+def _known(kind: type[StrEnum], value: object) -> str:
     """The value when it is in the closed set, else Other."""
     return value if isinstance(value, str) and value in kind._value2member_map_ else OTHER
 

@@ -53,9 +53,15 @@ def exceedance(window: str = "") -> str:
     return f"1 - {kept} / {_sum('sluicegate_run_latency_sla_ratio_count', '', window)}"
 
 
-def _component_success() -> str:
-    calls, per = "sluicegate_component_calls_total", f"{_BY}, component, version"
-    return f"{_sum(calls, _OK, by=per)} / {_sum(calls, by=per)}"
+def component_success(window: str = "", per: str = "component, version") -> str:
+    """Share of a component's calls with an answer that conforms."""
+    calls, by = "sluicegate_component_calls_total", f"{_BY}, {per}"
+    return f"{_sum(calls, _OK, window, by)} / {_sum(calls, '', window, by)}"
+
+
+def component_p95_ms() -> str:
+    """95th percentile of a component's latency, of the slowest version."""
+    return f"1000 * max by ({_BY}, component) (sluicegate_component_p95_latency_seconds{{{_ARMS}}})"
 
 
 def _sum(name: str, matchers: str = "", window: str = "", by: str = _BY) -> str:
@@ -87,7 +93,7 @@ SIGNALS: Final = (
     ),
     GoldenSignal(
         "component_success_rate",
-        _component_success(),
+        component_success(),
         "Share of a component's calls, after retries, with an answer that conforms to its contract.",
         "component, version",
     ),

@@ -78,6 +78,18 @@ OF_WORKFLOW: Final = (
         "until another version is stable or `spec.watch` changes. Unknown: not known (yet). Absent while nothing was ever watched.",
         ("RewardFell", "FallbacksRose", "Steady", "Learning", "NoData", "NotWatched"),
     ),
+    Definition(
+        "OutputsDrifting",
+        "Shown: the share of a value in an observed output of the stable version is another than in its frozen baseline. It stays "
+        "True until another version is stable or `spec.watch` changes. Unknown: not known (yet). Absent while no output is watched.",
+        ("OutputMoved", "Steady", "Learning", "NoData", "NotWatched"),
+    ),
+    Definition(
+        "FallbackReady",
+        "The rule set of `businessFallback` is proved and with the gateways. False: what answered before goes on, or the static answer. "
+        "Absent without a `businessFallback`.",
+        ("RuleSetReady", "RuleSetMissing", "RuleSetInvalid", "RuleSetUnreadable"),
+    ),
 )
 """Conditions of an AgentWorkflow."""
 
@@ -132,22 +144,27 @@ REASONS: Final[dict[str, str]] = {
     "Learning": "The version's first units are counted; they become its baseline.",
     "NeedsMore": "A required gate is not decided, or samples, time or people are missing.",
     "NoGateways": "No gateway is alive.",
-    "NoData": "No reward is known, or none came with the last 500 units.",
+    "NoData": "No reward is known, or none came with the last 500 units; or no observed output was given.",
     "NotAborted": "It was not aborted.",
     "NotPaused": "It is not paused.",
     "NotWaiting": "Nobody is waited for.",
     "NotWatched": "`spec.watch.enabled` is false.",
+    "OutputMoved": "The share of a value moved from the frozen baseline by more than the tolerance.",
     "PausedByPerson": "`pause`; `resume` goes on.",
     "Programmed": "Every gateway follows.",
     "Programming": "Not every gateway follows yet.",
     "ReviewsMissing": "Fewer fallbacks were judged than the stage asks for.",
     "RewardFell": "The reward fell below that of the version's first units by more than the tolerance.",
+    "RuleSetInvalid": "The rule set does not compile, or its proof fails; the message has the first findings.",
+    "RuleSetMissing": "There is no FallbackRuleSet of this name in the namespace.",
+    "RuleSetReady": "It is proved, and part of the plan.",
+    "RuleSetUnreadable": "The rule set could not be read this time.",
     "RolloutRunning": "A rollout is on its way.",
     "RuntimeChanged": "The wish has another runtime than stable; that takes another workflow.",
     "SharedEndpoint": "A component, or a Service, has a new version but would be answered by the same process as before.",
     "Stable": "The wish is stable.",
     "StableMissing": "The stable revision is not found; the last plan goes on.",
-    "Steady": "Neither a fall of the reward nor a rise of a fallback rate is shown.",
+    "Steady": "Neither a fall of the reward nor a rise of a fallback rate is shown; or no move of an output.",
     "Sufficient": "Every required gate is decided.",
     "Verified": "No problem.",
     "VersionReused": "The version is already the name of another body.",

@@ -175,8 +175,8 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
 
 def _unused(spec: WorkflowSpec) -> Iterator[str]:
     """Fields that the schema has for later versions."""
-    if spec.business_fallback is not None:
-        yield "spec.businessFallback"
+    if spec.business_fallback is not None and spec.business_fallback.drill is not None:
+        yield "spec.businessFallback.drill"
     if spec.retraining:
         yield "spec.retraining"
 

@@ -30,6 +30,7 @@ from sluicegate.contracts.resources.workflow import Protocol, Runtime, WorkflowS
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import WatchEvidence
+from sluicegate.rollout.found import FoundRuleSet
 from sluicegate.rollout.measurements import Measurement
 from sluicegate.rollout.permissions import Verb
 
@@ -180,7 +181,7 @@ class WorkflowObserved:
 
     revisions, rollouts: those owned by this workflow. plan: the RoutePlan as stored, None when there is
     none. programmed: the lowest plan version that all live gateways have applied. trouble: why it is not followed.
-    watch: of `decay.look`, None when nothing is watched or the store did not answer.
+    watch: of `decay.look`, None when nothing is watched or the store did not answer. rule_sets: of `fallbacks.names`.
     """
 
     workflow: AgentWorkflow
@@ -191,6 +192,7 @@ class WorkflowObserved:
     live_gateways: int = 0
     trouble: Trouble | None = None
     watch: WatchEvidence | None = None
+    rule_sets: tuple[FoundRuleSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +202,7 @@ class RolloutObserved:
     workflow: None when it is gone. decisions: all whose target is this rollout. evidence: of `look(rollout)`,
     None when there is none; of another key it is ignored. plan, programmed, live_gateways: as above.
     sampled_fallbacks: those of this stage and attempt to review, each as ``<run id>/<component>``. measurements: of gates
-    with a source, those that the status may not hold yet.
+    with a source, those that the status may not hold yet. rule_sets: of `fallbacks.names`.
     """
 
     rollout: WorkflowRollout
@@ -215,6 +217,7 @@ class RolloutObserved:
     trouble: Trouble | None = None
     sampled_fallbacks: frozenset[str] = frozenset()
     measurements: tuple[Measurement, ...] = ()
+    rule_sets: tuple[FoundRuleSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

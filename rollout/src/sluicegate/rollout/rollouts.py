@@ -13,6 +13,7 @@ from sluicegate.rollout import (
     asking,
     drifts,
     events,
+    fallbacks,
     looks,
     planning,
     reporting,
@@ -140,9 +141,14 @@ def wanted_route(observed: RolloutObserved, status: RolloutStatus, now: datetime
             attempt=status.attempt,
             candidate=routing.body_of(candidate, workflow.spec),
         )
-        return routing.route(stable, routing.body_of(stable, workflow.spec), passage=passage, now=now)
+        body = routing.body_of(stable, workflow.spec)
+        rule_sets = fallbacks.carried(observed.rule_sets, (body, passage.candidate), observed.plan)
+        return routing.route(stable, body, passage=passage, now=now, rule_sets=rule_sets)
     winner = _winner(status, stable, candidate)
-    return routing.route(winner, routing.body_of(winner, workflow.spec))
+    body = routing.body_of(winner, workflow.spec)
+    return routing.route(
+        winner, body, rule_sets=fallbacks.carried(observed.rule_sets, (body,), observed.plan)
+    )
 
 
 def _winner(

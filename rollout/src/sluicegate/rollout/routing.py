@@ -7,7 +7,7 @@ from sluicegate.contracts.resources import WorkflowRevision
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import MirrorLimits, WorkflowSpec
-from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, RuleSetBody, Share, TrafficMode
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 
 LEASE = timedelta(seconds=60)
@@ -58,14 +58,16 @@ def route(
     *,
     passage: Passage | None = None,
     now: datetime | None = None,
+    rule_sets: tuple[RuleSetBody, ...] = (),
 ) -> RoutePlan:
-    """The plan, version 0: `revision` names the workflow; without a passage stable answers everybody."""
+    """The plan, version 0: `revision` names the workflow; without a passage stable answers everybody. rule_sets: `fallbacks.carried`."""
     plan = RoutePlan(
         namespace=revision.metadata.namespace,
         workflow=revision.spec.workflow,
         version=0,
         stable=stable,
         outcome_window_seconds=float(revision.spec.body.rollout.outcome_window_seconds),
+        rule_sets=rule_sets,
     )
     if passage is None:
         return plan

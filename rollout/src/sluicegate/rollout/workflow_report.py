@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.base import Condition, Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
-from sluicegate.rollout import conditions, decay, revisions, summaries
+from sluicegate.rollout import conditions, decay, fallbacks, revisions, summaries
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
 from sluicegate.rollout.model import WorkflowObserved
 from sluicegate.rollout.revisions import CHANGED_BY
@@ -43,7 +43,8 @@ def with_report(
     generation = observed.workflow.metadata.generation or 0
     wanted = tuple(_conditions(observed, status, step, problems))
     progress = None if step.running is None else step.running.status
-    settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
+    kept = fallbacks.without(status.conditions, observed.workflow.spec)
+    settled = conditions.settle(kept, wanted, generation=generation, now=now)
     return status.model_copy(
         update={
             "observed_generation": generation,
@@ -113,6 +114,7 @@ def _conditions(
     yield Wanted("ContractValid", not problems, "Verified" if not problems else "ContractInvalid", problems)
     yield traffic
     yield from decay.wanted(observed, status)
+    yield from fallbacks.wanted(observed.workflow.spec, observed.rule_sets, observed.plan)
 
 
 def _settled_reason(status: WorkflowStatus) -> str:

@@ -12,7 +12,7 @@ from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
 from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Action, Outcome, State
-from sluicegate.rollout import decay, events, planning, revisions, routing, table, workflow_report
+from sluicegate.rollout import decay, events, fallbacks, planning, revisions, routing, table, workflow_report
 from sluicegate.rollout.model import (
     FINALIZER,
     Act,
@@ -292,7 +292,9 @@ def _route(observed: WorkflowObserved, step: Step, now: datetime) -> tuple[Workf
     if step.stable is None or status.rollout is not None:
         version = observed.plan.version if observed.plan is not None else status.plan_version
         return status.model_copy(update={"plan_version": max(version, status.plan_version)}), ()
-    wanted = routing.route(step.stable, routing.body_of(step.stable, observed.workflow.spec))
+    stable = routing.body_of(step.stable, observed.workflow.spec)
+    rule_sets = fallbacks.carried(observed.rule_sets, (stable,), observed.plan)
+    wanted = routing.route(step.stable, stable, rule_sets=rule_sets)
     result = routing.program(wanted, observed.plan, known=status.plan_version, moved=False, now=now)
     status = status.model_copy(update={"plan_version": result.version})
     return status, (Route(result.plan),) if result.plan is not None else ()

@@ -13,6 +13,8 @@ LISTS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("WorkflowSpec", "components"): _keyed("name"),
     ("WorkflowSpec", "steps"): _keyed("name"),
     ("WorkflowContract", "semantics"): _keyed("field"),
+    ("WorkflowContract", "enforcement"): _keyed("field"),
+    ("MessageContract", "enforcement"): _keyed("field"),
     ("SemanticDomain", "values"): _keyed("value"),
     ("SemanticValue", "aliases"): _SET,
     ("Retry", "retryOn"): _SET,

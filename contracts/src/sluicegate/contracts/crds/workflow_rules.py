@@ -169,6 +169,14 @@ WORKFLOW: Final[dict[str, Guard]] = {
             ]
         },
     ),
+    "FieldPolicy": Guard(
+        shape={
+            "allOf": [
+                {"anyOf": [{"required": ["value"]}, {"properties": {"policy": {"not": {"enum": ["Map"]}}}}]},
+                {"anyOf": [{"not": {"required": ["value"]}}, {"properties": {"policy": {"enum": ["Map"]}}}]},
+            ]
+        },
+    ),
     "MirrorStub": Guard(shape={"oneOf": [{"required": ["value"]}, {"required": ["endpoint"]}]}),
     "SemanticDomain": Guard(
         (

@@ -21,6 +21,14 @@ from sluicegate.contracts.resources.base import (
     Text,
     VersionText,
 )
+from sluicegate.contracts.resources.enforcement import Enforcement, FieldPolicy
+from sluicegate.contracts.resources.escalation import (
+    BusinessFallback,
+    Drill,
+    FailureWindow,
+    Probe,
+    StaticAnswer,
+)
 from sluicegate.contracts.resources.service import ServiceBackend, ServiceRoute, ServiceRuntime
 from sluicegate.contracts.resources.strategy import (
     Approvals,
@@ -65,6 +73,8 @@ __all__ = [
     "Endpoint",
     "ErrorBudget",
     "FailureStrategy",
+    "FailureWindow",
+    "FieldPolicy",
     "Gate",
     "Lineage",
     "MessageContract",
@@ -72,6 +82,7 @@ __all__ = [
     "MirrorStub",
     "OnFailure",
     "Phase",
+    "Probe",
     "Progress",
     "PromptRef",
     "Protocol",
@@ -89,6 +100,7 @@ __all__ = [
     "SideEffects",
     "Sla",
     "StageSpec",
+    "StaticAnswer",
     "Step",
     "Strategy",
     "WorkflowContract",
@@ -159,8 +171,8 @@ class SemanticDomain(Model):
     """What the field says, for people."""
     values: Annotated[tuple[SemanticValue, ...], Field(min_length=1, max_length=256)]
     """All values there are."""
-    on_unknown: Literal["Fail", "Map"] = "Fail"
-    """Another value is a contract violation, or becomes `mapTo`."""
+    on_unknown: Literal["Fail", "Map", "Warn"] = "Fail"
+    """Another value is a contract violation; with Map it becomes `mapTo`, with Warn it goes on."""
     map_to: Spelling | None = None
     """One of the values."""
 
@@ -189,26 +201,8 @@ class WorkflowContract(Model):
     """What callers are promised."""
     semantics: Annotated[tuple[SemanticDomain, ...], Field(max_length=64)] = ()
     """What the values of fields mean."""
-
-
-class Drill(Model):
-    """A rehearsal of the fallback."""
-
-    schedule: Text
-    """Cron."""
-    share: Fraction
-    """Of the traffic."""
-
-
-class BusinessFallback(Model):
-    """The rule set that answers when the workflow fails again and again."""
-
-    rule_set: Name
-    """Name of a rule set."""
-    after_consecutive_failures: Annotated[int, Field(strict=True, ge=1, le=1000)] = 3
-    """Failures of the workflow in a row."""
-    drill: Drill | None = None
-    """When it is rehearsed."""
+    enforcement: Enforcement = ()
+    """What happens to fields of the input or the answer that break it. Absent: the run is refused or fails."""
 
 
 class RetrainingTrigger(Model):
@@ -272,7 +266,7 @@ class WorkflowSpec(Model):
     watch: Watch = Watch()
     """Whether the version that answers everybody gets worse: condition [RewardDecaying](conditions.md)."""
     business_fallback: BusinessFallback | None = None
-    """Kept and not acted on by this version."""
+    """What answers when the workflow fails again and again. Absent: the error."""
     retraining: Annotated[tuple[RetrainingTrigger, ...], Field(max_length=64)] = ()
     """Kept and not acted on by this version."""
     lineage: Lineage = Lineage()

@@ -17,6 +17,7 @@ from sluicegate.contracts.resources.base import (
     Text,
     VersionText,
 )
+from sluicegate.contracts.resources.enforcement import Enforcement
 from sluicegate.contracts.runs import Failure
 
 
@@ -126,6 +127,8 @@ class MessageContract(Model):
     """JSON Schema of what the component takes; `true` allows anything."""
     output: Schema = True
     """JSON Schema of what it must answer; anything else is the failure InvalidOutput."""
+    enforcement: Enforcement = ()
+    """What happens to fields that break it. Absent: the call fails."""
 
 
 class Sla(Model):

@@ -9,6 +9,8 @@ from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.resources.workflow import AgentWorkflow, Runtime
 from sluicegate.contracts.verification import (
     endpoints,
+    enforcement,
+    escalation,
     expressions,
     gates,
     graph,
@@ -26,6 +28,8 @@ CHECKS: tuple[Check, ...] = (
     *graph.CHECKS,
     *expressions.CHECKS,
     *schemas.CHECKS,
+    *enforcement.CHECKS,
+    *escalation.CHECKS,
     *endpoints.CHECKS,
     *gates.CHECKS,
     *sources.CHECKS,

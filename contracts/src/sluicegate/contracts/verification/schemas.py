@@ -7,6 +7,7 @@ from typing import Any
 from sluicegate.contracts.domains import CompiledDomain, compile_domain
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.resources.workflow import FailureStrategy, SemanticDomain
+from sluicegate.contracts.runs import Policy
 from sluicegate.contracts.schemas import Schema, SchemaCheck, check_schema, compile_schema
 from sluicegate.contracts.suggestions import closest, did_you_mean, listed, shown
 from sluicegate.contracts.verification import comparing
@@ -49,7 +50,8 @@ def _broken(
 ) -> Iterator[Problem]:
     violations = list(check.violations(value, path)) if check and not check.is_valid(value) else []
     for domain in domains:
-        violations += [replace(item, path=path) for item in domain.apply(value)[1]]
+        unknown = domain.apply(value)[1]
+        violations += [replace(item, path=path) for item in unknown if item.policy is Policy.FAIL]
     for violation in violations[:_MAX_TOLD]:
         yield Problem(
             path=violation.path.replace("/*", "[]").replace("/", "."),
@@ -141,10 +143,10 @@ def _map_to(path: str, domain: SemanticDomain) -> Iterator[Problem]:
             allowed=listed(values),
             hint=f"did you mean {near}?" if near else f"mapTo: {values[-1]}, for instance",
         )
-    if domain.on_unknown == "Fail" and domain.map_to is not None:
+    if domain.on_unknown != "Map" and domain.map_to is not None:
         yield Problem(
             path=path,
-            message="mapTo has no meaning with onUnknown: Fail",
+            message=f"mapTo has no meaning with onUnknown: {domain.on_unknown}",
             value=shown(domain.map_to),
             allowed="only with `onUnknown: Map`",
             hint="write `onUnknown: Map`, or remove mapTo",

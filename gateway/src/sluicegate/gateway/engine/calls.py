@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluicegate.contracts.runs import Attempt, Failure, Violation
+from sluicegate.contracts.runs import Attempt, Failure, Policy, Violation
 from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.program import ProgramComponent, ProgramStep, Stub
 from sluicegate.gateway.ports import TransportError
@@ -206,16 +206,17 @@ async def _send(call: _Call, trial: _Trial, seconds: float) -> None:
 
 
 def _checked(call: _Call, answer: Answer) -> CallResult:
-    """The output against the component's contract and the semantic domains."""
-    output, violations = call.step.compiled.normalised(answer.output)
-    if not call.component.output.is_valid(output):
-        violations = (*call.component.output.violations(output, f"steps.{call.step.name}"), *violations)
-    if violations:
-        message = "; ".join(f"{item.kind}: {item.message}" for item in violations[:3])
+    """The output against the semantic domains and the component's contract; what goes on is what they made of it."""
+    output, unknown = call.step.compiled.normalised(answer.output)
+    output, broken = call.component.output.enforced(output, f"steps.{call.step.name}")
+    violations = (*broken, *unknown)
+    failed = [item for item in violations if item.policy is Policy.FAIL]
+    if failed:
+        message = "; ".join(f"{item.kind}: {item.message}" for item in failed[:3])
         return CallResult(
             output=answer.output, failure=Failure.INVALID_OUTPUT, message=message, violations=violations
         )
-    return CallResult(output=output, reported=answer.fallback)
+    return CallResult(output=output, reported=answer.fallback, violations=violations)
 
 
 def _cost(usage: dict[str, Any]) -> float:

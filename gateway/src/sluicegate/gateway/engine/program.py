@@ -6,6 +6,7 @@ from typing import Any
 
 from sluicegate.contracts import patience
 from sluicegate.contracts.compiled import CompiledComponent, CompiledStep, CompiledWorkflow, compile_workflow
+from sluicegate.contracts.enforcing import Side
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.observed import ObservedField, observed_fields
 from sluicegate.contracts.resources.workflow import (
@@ -15,12 +16,13 @@ from sluicegate.contracts.resources.workflow import (
     MirrorStub,
     OnFailure,
     SideEffects,
+    Sla,
     WorkflowSla,
     WorkflowSpec,
 )
 from sluicegate.contracts.routes import RevisionBody
 from sluicegate.contracts.runs import Failure
-from sluicegate.contracts.schemas import SchemaCheck
+from sluicegate.gateway.business import Escalation, escalation_of
 from sluicegate.gateway.protocols.base import ComponentProtocol
 from sluicegate.gateway.protocols.places import Place
 from sluicegate.gateway.protocols.table import PROTOCOLS
@@ -55,8 +57,8 @@ class ProgramComponent:
     breaker: CircuitBreaker | None
     on_failure: OnFailure
     stub: Stub | None
-    input: SchemaCheck
-    output: SchemaCheck
+    input: Side
+    output: Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +88,10 @@ class Program:
     sample_denominator: int
     has_reward: bool
     sla: dict[str, float]  # what is promised, by name
+    component_sla: dict[str, dict[str, float]]
     headers: tuple[tuple[bytes, bytes], ...]  # of every answer
     observed: tuple[ObservedField, ...]
+    escalation: Escalation | None
 
 
 def compile_program(
@@ -113,12 +117,14 @@ def compile_program(
         sample_denominator=sample.denominator,
         has_reward=compiled.reward is not None,
         sla=_sla(spec.contract.sla),
+        component_sla={item.name: bounds for item in spec.components if (bounds := _sla(item.sla))},
         headers=(
             (b"content-type", b"application/json"),
             (b"sluicegate-revision", body.name.encode()),
             (b"sluicegate-version", body.version.encode()),
         ),
         observed=observed_fields(spec),
+        escalation=escalation_of(spec, f"{namespace}/{workflow}/{body.name}"),
     )
 
 
@@ -131,10 +137,10 @@ def _steps(
     )
 
 
-def _sla(sla: WorkflowSla) -> dict[str, float]:
+def _sla(sla: Sla) -> dict[str, float]:
     bounds = {
         "maxLatencyMs": sla.max_latency_ms,
-        "latencyQuantile": sla.latency_quantile,
+        "latencyQuantile": sla.latency_quantile if isinstance(sla, WorkflowSla) else None,
         "minSuccessRate": sla.min_success_rate,
         "maxFallbackRate": sla.max_fallback_rate,
     }

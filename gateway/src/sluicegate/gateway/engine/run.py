@@ -1,7 +1,7 @@
 """One arm of one run, from the input to the answer; and what comes after the answer."""
 
 from sluicegate.contracts.expressions import ExpressionError
-from sluicegate.contracts.runs import Failure, StepRecord
+from sluicegate.contracts.runs import Failure, Policy, StepRecord
 from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.steps import run_step
 
@@ -48,9 +48,8 @@ def _answer(state: ArmState) -> None:
     except ExpressionError as error:
         state.failure, state.error = Failure.EXPRESSION, f"output: {error}"
         return
-    state.output = output
-    if not compiled.output.is_valid(output):
-        state.violations = compiled.output.violations(output, "output")
+    state.output, state.violations = compiled.output.enforced(output, "output")
+    if any(item.policy is Policy.FAIL for item in state.violations):
         state.failure, state.error = Failure.INVALID_OUTPUT, INVALID_ANSWER
 
 

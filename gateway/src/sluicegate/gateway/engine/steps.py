@@ -5,7 +5,15 @@ from typing import Any, NamedTuple
 from sluicegate.contracts.expressions import ExpressionError
 from sluicegate.contracts.patience import MAX_STAND_INS
 from sluicegate.contracts.resources.workflow import FailureStrategy
-from sluicegate.contracts.runs import Attempt, Failure, Fallback, StepOutcome, StepRecord, Violation
+from sluicegate.contracts.runs import (
+    Attempt,
+    Failure,
+    Fallback,
+    Policy,
+    StepOutcome,
+    StepRecord,
+    Violation,
+)
 from sluicegate.gateway.engine.calls import CallResult, call
 from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.program import Program, ProgramComponent, ProgramStep
@@ -88,10 +96,11 @@ async def _called(
     state: ArmState, step: ProgramStep, component: ProgramComponent, inputs: Any, stood_in: tuple[str, ...]
 ) -> _Done:
     """Call a component, or its stub; then degrade if that failed."""
-    if not component.input.is_valid(inputs):
-        violations = component.input.violations(inputs, f"steps.{step.name}.input")
-        message = "; ".join(f"{item.kind}: {item.message}" for item in violations[:3])
-        result = CallResult(failure=Failure.INVALID_INPUT, message=message, violations=violations)
+    inputs, told = component.input.enforced(inputs, f"steps.{step.name}.input")
+    failed = [item for item in told if item.policy is Policy.FAIL]
+    if failed:
+        message = "; ".join(f"{item.kind}: {item.message}" for item in failed[:3])
+        result = CallResult(failure=Failure.INVALID_INPUT, message=message, violations=told)
         return await _degraded(state, step, component, inputs, result, stood_in)
     stub, stubbed = None, state.mirrored and component.live
     if stubbed:
@@ -100,15 +109,18 @@ async def _called(
             result = CallResult(failure=Failure.REJECTED, message="a mirror never calls a Live component")
             return _failed(inputs, result, stubbed=True)
         if stub.protocol is None:
-            return _Done(StepOutcome.OK, stub.value, inputs, stubbed=True)
+            return _Done(StepOutcome.OK, stub.value, inputs, violations=told, stubbed=True)
     result = await call(state, step, component, inputs, stub=stub)
+    result.violations = (*told, *result.violations)
     if result.failure is not None:
         return await _degraded(state, step, component, inputs, result, stood_in)
     reported = None
     if result.reported is not None:
         reported = Fallback(strategy=REPORTED, reason=Failure.FAULT)
     outcome = StepOutcome.OK if reported is None else StepOutcome.FALLBACK
-    return _Done(outcome, result.output, inputs, result.attempts, reported, stubbed=stubbed)
+    return _Done(
+        outcome, result.output, inputs, result.attempts, reported, result.violations, stubbed=stubbed
+    )
 
 
 async def _degraded(

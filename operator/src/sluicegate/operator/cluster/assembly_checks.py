@@ -53,6 +53,7 @@ _IN_WATCHED: Final[tuple[tuple[Api, str, tuple[str, ...]], ...]] = (
     (own("WorkflowRollout"), "", ("get", "list", "watch", "create", "delete")),
     (own("WorkflowRollout"), "status", ("patch",)),
     (own("Decision"), "", ("get", "list", "watch", "delete")),
+    (own("FallbackRuleSet"), "", ("get",)),
     (CONFIG_MAPS, "", ("get", "list", "watch", "create", "patch", "delete")),
     (LEASES, "", ("list", "watch")),
     (EVENTS, "", ("create", "patch")),

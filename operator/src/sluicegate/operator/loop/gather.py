@@ -1,6 +1,8 @@
 """Gather: everything that one decision looks at, read once."""
 
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import structlog
@@ -13,6 +15,7 @@ from sluicegate.contracts.resources import (
     KINDS,
     AgentWorkflow,
     Decision,
+    FallbackRuleSet,
     Resource,
     WorkflowRevision,
     WorkflowRollout,
@@ -20,14 +23,17 @@ from sluicegate.contracts.resources import (
 from sluicegate.contracts.stages import Stage
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.ports import ExternalView, GatewayView, Json, ResourceReader, ref_of
-from sluicegate.rollout import decay
+from sluicegate.rollout import decay, fallbacks
 from sluicegate.rollout.asking import asks
+from sluicegate.rollout.found import FoundRuleSet
 from sluicegate.rollout.looks import turns_back
 from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
 
 log = structlog.get_logger(__name__)
 R = TypeVar("R", bound=Resource)
+MOST_PROVED = 1024
+"""Rule sets whose proofs are kept."""
 
 
 class EvidenceView(Protocol):
@@ -54,6 +60,7 @@ class Gatherer:
     gateways: GatewayView
     evidence: EvidenceView
     external: ExternalView
+    proved: dict[Ref, tuple[tuple[str | None, str | None], FoundRuleSet]] = field(default_factory=dict)
 
     async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
         """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
@@ -68,6 +75,8 @@ class Gatherer:
             raise Refused(tuple(_problem(one) for one in error.errors(include_input=False))) from error
         programmed = await self.gateways.programmed(ref.namespace, ref.name)
         revisions = await self._owned(WorkflowRevision, workflow.metadata.uid)
+        serving = workflow.status.stable_revision if workflow.status is not None else None
+        stable = next((one for one in revisions if one.metadata.name == serving), None)
         return held, WorkflowObserved(
             workflow=workflow,
             revisions=revisions,
@@ -77,7 +86,29 @@ class Gatherer:
             live_gateways=programmed.gateways,
             trouble=programmed.trouble,
             watch=await self._watch(decay.look(workflow, revisions)),
+            rule_sets=await self._rule_sets(ref.namespace, fallbacks.names(workflow.spec, (stable,))),
         )
+
+    async def _rule_sets(self, namespace: str, names: Iterable[str]) -> tuple[FoundRuleSet, ...]:
+        """Proved ones; a workflow waits for none of them."""
+        return tuple([await self._rule_set(Ref("FallbackRuleSet", namespace, name)) for name in names])
+
+    async def _rule_set(self, ref: Ref) -> FoundRuleSet:
+        try:
+            held = await self.store.get(ref)
+            item = typed(held, FallbackRuleSet)
+        except NotFound:
+            return fallbacks.missing(ref.name, f"there is no {ref}")
+        except (SluicegateError, ValidationError) as error:
+            return fallbacks.missing(ref.name, f"{ref}: {error}", reason="RuleSetUnreadable")
+        version = (item.metadata.uid, item.metadata.resource_version)
+        known = self.proved.get(ref)
+        if known is None or known[0] != version:
+            known = version, await asyncio.to_thread(fallbacks.proved, item)
+            if len(self.proved) >= MOST_PROVED:
+                self.proved.clear()
+            self.proved[ref] = known
+        return known[1]
 
     async def _watch(self, wanted: WatchLook | None) -> WatchEvidence | None:
         """Nothing of a workflow waits for it."""
@@ -99,16 +130,21 @@ class Gatherer:
         workflow = rollout.spec.workflow
         wanted = look(rollout)
         programmed = await self.gateways.programmed(ref.namespace, workflow)
+        arms = [
+            await self._revision(ref.namespace, arm.name)
+            for arm in (rollout.spec.stable, rollout.spec.candidate)
+        ]
         observed = RolloutObserved(
             rollout=rollout,
             workflow=await self._workflow_of(rollout),
-            stable=await self._revision(ref.namespace, rollout.spec.stable.name),
-            candidate=await self._revision(ref.namespace, rollout.spec.candidate.name),
+            stable=arms[0],
+            candidate=arms[1],
             decisions=await self._decisions(rollout.metadata.uid),
             plan=await self.gateways.plan(ref.namespace, workflow),
             programmed=programmed.version,
             live_gateways=programmed.gateways,
             trouble=programmed.trouble,
+            rule_sets=await self._rule_sets(ref.namespace, fallbacks.names(None, arms)),
         )
         observed = replace(observed, measurements=self.external.measured(ref, asks(observed)))
         return held, await self._with_evidence(observed, wanted)

@@ -1,0 +1,92 @@
+"""One run and the end of its chain: is it diverted, does it count, who answers when it fails."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sluicegate.contracts.runs import Arm, BusinessAnswer, ChainLink, Failure, Link, LinkOutcome, Trigger
+from sluicegate.gateway.business import Asked, Escalation, RuleSet, ask
+from sluicegate.gateway.engine.kernel import ArmState
+from sluicegate.gateway.engine.program import Program
+from sluicegate.gateway.escalation import RUN, Decision, Ended, Way
+from sluicegate.gateway.escalation_ledger import Key, Ledger
+from sluicegate.gateway.facts import RunFrame
+from sluicegate.gateway.plans import LivePlan
+
+EVERYBODY: Final = "-"
+"""The session of runs that name none."""
+_OUT_OF_TIME: Final = frozenset({Failure.TIMEOUT, Failure.DEADLINE})
+
+
+@dataclass(slots=True, kw_only=True)
+class Guard:
+    """Of a run whose revision has a `businessFallback` that could answer. decision: what `arrive` said."""
+
+    ledger: Ledger
+    program: Program
+    escalation: Escalation
+    rules: RuleSet | None
+    key: Key
+    decision: Decision = RUN
+
+    def arrive(self, frame: RunFrame) -> BusinessAnswer | None:
+        """The answer of the rules when they answer this run at once. Where they have none, it runs as if it were off."""
+        self.decision = self.ledger.arrive(self.key, self.escalation.settings, frame.started_at.timestamp())
+        trigger = self.decision.trigger
+        if self.decision.way is not Way.DIVERT or trigger is None:
+            return None
+        diverted = ChainLink(
+            link=Link.WORKFLOW, outcome=LinkOutcome.DIVERTED, message=f"{trigger} is escalated"
+        )
+        context = {"input": frame.input, "steps": {}, "run": {"id": frame.run_id, "attempt": 1}}
+        answer = self._ask(trigger, context, (diverted,))
+        return answer if answer.answered_by is not None else None
+
+    def end(self, state: ArmState) -> BusinessAnswer | None:
+        """Count the run. What the rules did when they were asked, since it failed and the escalation is on."""
+        trigger = self._counted(state)
+        if trigger is None:
+            return None
+        chain = [ChainLink(link=Link.WORKFLOW, outcome=LinkOutcome.FAILED, message=str(state.failure))]
+        if state.failed_step is not None:
+            said = f"step {state.failed_step}: {state.failure}"
+            chain.insert(0, ChainLink(link=Link.COMPONENT, outcome=LinkOutcome.FAILED, message=said))
+        return self._ask(trigger, state.scope, tuple(chain))
+
+    def _counted(self, state: ArmState) -> Trigger | None:
+        if _is_hasty(state):
+            return self.decision.trigger
+        ended = Ended(failed=state.failure is not None, probe=self.decision.probe)
+        now = state.kernel.now().timestamp()
+        return self.ledger.end(self.key, self.escalation.settings, ended, now)
+
+    def _ask(self, trigger: Trigger, context: dict[str, Any], chain: tuple[ChainLink, ...]) -> BusinessAnswer:
+        probe = self.decision.way is Way.PROBE
+        asked = Asked(trigger=trigger, context=context, chain=chain, probe=probe)
+        return ask(self.escalation, self.rules, asked, self.program.redactor)
+
+
+def guard_of(ledger: Ledger, live: LivePlan, frame: RunFrame, salt: bytes) -> Guard | None:
+    """None: nothing stands behind the workflow."""
+    program = live.stable
+    if frame.assignment.serving is Arm.CANDIDATE and live.candidate is not None:
+        program = live.candidate
+    escalation = program.escalation
+    if escalation is None:
+        return None
+    rules = live.rules.get(escalation.spec.rule_set)
+    if rules is None and escalation.spec.static_answer is None:
+        return None
+    session = EVERYBODY
+    if frame.key is not None:
+        named = f"{frame.plan.namespace}/{frame.plan.workflow}/{frame.key}"
+        session = hashlib.blake2b(
+            named.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=16
+        ).hexdigest()
+    key = Key(escalation.scope, session)
+    return Guard(ledger=ledger, program=program, escalation=escalation, rules=rules, key=key)
+
+
+def _is_hasty(state: ArmState) -> bool:
+    """A caller who left the run less than half of its usual time says nothing of the workflow when the time is over."""
+    return state.failure in _OUT_OF_TIME and state.patience * 2 < state.program.deadline
