@@ -93,8 +93,8 @@ def workflow(edits: Edits) -> AgentWorkflow:
 
 def _more(kind: str, **fields: Any) -> list[dict[str, Any]]:
     """The components with one more."""
-    spare = {"name": kind, "version": "v1", "endpoint": {"url": f"http://{kind}"}, "sideEffects": "None"}
-    return [*CLEAN["spec"]["components"], spare | fields]
+    made = {"name": kind, "version": "v1", "endpoint": {"url": f"http://{kind}"}, "sideEffects": "None"}
+    return [*CLEAN["spec"]["components"], made | fields]
 
 
 def _steps(place: int, step: dict[str, Any], **write: str) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def _steps(place: int, step: dict[str, Any], **write: str) -> list[dict[str, Any
     return [*steps[:place], step, *steps[place:]]
 
 
-def _spare(needs: str) -> Edits:
+def spare(needs: str) -> Edits:
     """A spare planner that needs this input."""
     contract = {
         "input": {"required": [needs]},
@@ -181,7 +181,7 @@ FAULTS: dict[str, Fault] = {
         witness="1 - (1 - plan 0.01) × (1 - track 0.04) × (1 - write 0.01) = 0.0591",
     ),
     "a stand-in that needs what is not sent": Fault(
-        edits=_spare("tenant"), twin=_spare("text"),
+        edits=spare("tenant"), twin=spare("text"),
         code="FallbackUnreachable", severity=Severity.ERROR, path="spec.steps[0].inputs", witness="inputs: text",
     ),
     "a fallback value that the next step refuses": Fault(

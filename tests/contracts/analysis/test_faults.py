@@ -10,7 +10,7 @@ from sluicegate.contracts.analysis.codes import CODES
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.verification import verify
-from tests.contracts.analysis.faults import CLEAN, FAULTS, workflow
+from tests.contracts.analysis.faults import CLEAN, CONDITION, FAULTS, Edits, spare, workflow
 from tests.contracts.files import example
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -64,3 +64,47 @@ def test_nothing_is_found_in_the_examples(path: Path) -> None:
             made = parse_data(data)
             assert isinstance(made, AgentWorkflow)
             assert analyse(made) == ()
+
+
+NO_LONGER_CERTAIN: dict[str, Edits] = {
+    "a word outside an enumeration that is not enforced": (
+        ("components.0.contract.enforcement", [{"field": "output.intent", "policy": "Warn"}]),
+        (CONDITION, 'steps.plan.intent == "trakc"'),
+    ),
+    "a word outside a domain that only warns": (
+        ("components.0.contract.output.properties.intent", {"type": "string"}),
+        (
+            "contract.semantics",
+            [{"field": "steps.plan.intent", "values": [{"value": "track"}], "onUnknown": "Warn"}],
+        ),
+        (CONDITION, 'steps.plan.intent == "trakc"'),
+    ),
+    "a word that a stand-in may give": (
+        *spare("text"),
+        ("components.3.contract.output.properties.intent", {"type": "string"}),
+        (CONDITION, 'steps.plan.intent == "trakc"'),
+    ),
+    "a word of stable's version": (
+        ("components.0.onFailure", {"type": "StableVersion"}),
+        (CONDITION, 'steps.plan.intent == "trakc"'),
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", NO_LONGER_CERTAIN)
+def test_what_the_gateway_does_not_hold_is_not_taken_for_certain(sentence: str) -> None:
+    assert "ConditionNeverTrue" not in {item.code for item in analyse(workflow(NO_LONGER_CERTAIN[sentence]))}
+
+
+def test_a_word_outside_a_domain_that_fails_is_found() -> None:
+    domain = {"field": "steps.plan.intent", "values": [{"value": "track"}]}
+    edits: Edits = (
+        ("components.0.contract.output.properties.intent", {"type": "string"}),
+        ("contract.semantics", [domain]),
+        (CONDITION, 'steps.plan.intent == "cancel"'),
+    )
+    (finding,) = analyse(workflow(edits))
+    assert (finding.code, finding.witness) == (
+        "ConditionNeverTrue",
+        'steps.plan.intent is "track"; needed == "cancel"',
+    )

@@ -69,7 +69,7 @@ class Ranges:
         root, *below = variable.keys
         if root == "input":
             contract = self._facts.spec.contract
-            lax = bool(getattr(contract, "enforcement", ()))
+            lax = bool(contract.enforcement)
             return ANYTHING if lax else self._seen(variable, values_at(contract.input, tuple(below)))
         component = self._facts.component_of(str(below[0])) if root == "steps" and below else None
         if component is None or (variable.what == "size" and not below[1:]):
@@ -89,7 +89,7 @@ class Ranges:
         read = sizes_at if variable.what == "size" else values_at
         members = chain(self._facts, component)
         for one in members:
-            if getattr(one.contract, "enforcement", ()):
+            if one.contract.enforcement:
                 return ANYTHING
             is_stable = one.on_failure.type is FailureStrategy.STABLE_VERSION
             parts.append(ANYTHING if is_stable else read(one.contract.output, below))

@@ -111,7 +111,7 @@ class _Fields:
         if component is not None:
             contract = self._facts.components[component].contract
             schema = contract.input
-        if getattr(contract, "enforcement", ()) or not isinstance(schema, dict):
+        if contract.enforcement or not isinstance(schema, dict):
             return None
         properties = schema.get("properties")
         field = properties.get(name, True) if isinstance(properties, dict) else True
