@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -93,6 +94,11 @@ def severity(text: str) -> str:
     """Error, Warning or Info in lower case, in its colour."""
     colours = {"Error": _RED, "Warning": _YELLOW}
     return _styled(text.lower(), colours[text]) if text in colours else text.lower()
+
+
+def plain(text: str) -> str:
+    """Without colours, for files."""
+    return re.sub("\033\\[[0-9;]*m", "", text)
 
 
 def _styled(text: str, code: str) -> str:

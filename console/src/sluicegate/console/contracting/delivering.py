@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from sluicegate.console import output
 from sluicegate.console.contracting.formats import render
 from sluicegate.console.contracting.report import Report
@@ -60,7 +58,7 @@ def deliver(
     """
     for copy in copies:
         copy.file.parent.mkdir(parents=True, exist_ok=True)
-        copy.file.write_text(typer.unstyle(render(report, copy.format)) + "\n", encoding="utf-8")
+        copy.file.write_text(output.plain(render(report, copy.format)) + "\n", encoding="utf-8")
     printed = render(report, format)
     if printed:
         output.echo(printed)
