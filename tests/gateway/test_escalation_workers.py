@@ -41,7 +41,7 @@ def test_a_count_is_shared_by_workers_survives_kill_9_and_ends_when_the_componen
             first.stop(signal.SIGKILL)
             assert told(second.run(VALUE)) == (502, None)
             second.stop(signal.SIGKILL)
-        with worker(tmp_path, name="w0") as first, worker(tmp_path, name="w1") as second:
+        with worker(tmp_path, name="w2") as first, worker(tmp_path, name="w3") as second:
             assert told(first.run(VALUE)) == (200, RULE)  # the fourth in a row
             assert told(second.run(VALUE)) == (200, RULE)
             assert second.run({"session": "bob", "topic": "order"})[0] == 502

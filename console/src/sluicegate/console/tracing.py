@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from sluicegate.console import output
 from sluicegate.console.output import NONE
+from sluicegate.contracts.runs import LinkOutcome, Policy
 from sluicegate.rollout.answers import ALERT
 
 _STYLES = {
@@ -16,6 +17,7 @@ _STYLES = {
     "Succeeded": "green",
     "Failed": "red",
     "Rejected": "yellow",
+    "Diverted": "yellow",
     "Fallback": "yellow",
     "Skipped": "dim",
 }
@@ -111,6 +113,8 @@ def _arm(branch: Tree, document: Document) -> None:
         branch.add(_violation(violation))
     if document.get("output") is not None:
         branch.add(_body("output", document["output"]))
+    if document.get("business"):
+        _business(branch, document["business"])
     if document.get("bodies", "Kept") != "Kept":
         branch.add(Text(f"bodies: {document['bodies']}", style="dim"))
     if document.get("comparison"):
@@ -158,7 +162,25 @@ def _attempt(attempt: Document) -> Text:
 
 
 def _violation(violation: Document) -> Text:
-    return Text(f"violation {violation['code']} {violation['path']}: {violation['message']}", style="red")
+    policy = violation.get("policy", Policy.FAIL)
+    done = "" if policy == Policy.FAIL else f" ({policy})"
+    text = f"violation {violation['code']} {violation['path']}: {violation['message']}{done}"
+    return Text(text, style="red" if policy == Policy.FAIL else "yellow")
+
+
+def _business(branch: Tree, business: Document) -> None:
+    """Who was asked, in order, and what they said."""
+    who = f"{business.get('rule_set')} {business.get('version') or '(not there)'}"
+    probe = ", a probe" if business.get("probe") else ""
+    asked = branch.add(Text(f"business fallback: {who}, asked for the {business.get('trigger')}{probe}"))
+    for link in business.get("chain") or ():
+        text = f"{link['link']}  {link['outcome']}  {link.get('message') or ''}".rstrip()
+        asked.add(Text(text, style="green" if link["outcome"] == LinkOutcome.ANSWERED else "yellow"))
+    if business.get("hand_off"):
+        asked.add(Text(f"hand-off: {business['hand_off']}"))
+    for name in ("values", "answer"):
+        if business.get(name):
+            asked.add(_body(name, business[name]))
 
 
 def _comparison(branch: Tree, comparison: Document) -> None:
