@@ -26,6 +26,7 @@ pytestmark = pytest.mark.cluster
 SERVICES = (
     "workflows of runtime Service, on clusters with the Gateway API: tests/operator/cluster/test_routes.py"
 )
+JOBS = "gates with a Job: tests/cluster/test_sources.py"
 HISTORY = "beyond the history that a workflow keeps, tests/rollout; the rest goes with its owner"
 WATCHING = "with `watchNamespaces`, its own namespace is no longer among those that it follows"
 RARE = {
@@ -44,6 +45,8 @@ RARE = {
     "operator get gateways.gateway.networking.k8s.io": SERVICES,
     "operator get gatewayclasses.gateway.networking.k8s.io": SERVICES,
     "operator get services": SERVICES,
+    **{f"operator {verb} jobs.batch": JOBS for verb in ("create", "get", "delete")},
+    "operator list pods": JOBS,
     "operator list endpointslices.discovery.k8s.io": SERVICES,
 }
 """Granted, and not used below: what it is for."""

@@ -21,17 +21,19 @@ from sluicegate.rollout.measurements import Inquiry, Outcome
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = EvidenceKey("ro-1", Stage.CANARY, 1)
 Act = Callable[["Kube", Json], None]
+Acts, Names, Objects = list[Act], list[str], list[Json]
+"""Types that a class with a method `list` cannot name."""
 
 
 @dataclass
 class Kube:
     """Jobs by name, their pods, and what becomes of a Job at each look (`ends`)."""
 
-    ends: list[Act] = field(default_factory=list)
+    ends: Acts = field(default_factory=list)
     jobs: dict[str, Json] = field(default_factory=dict)
-    pods: list[Json] = field(default_factory=list)
-    made: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    pods: Objects = field(default_factory=list)
+    made: Names = field(default_factory=list)
+    gone: Names = field(default_factory=list)
     refusal: Exception | None = None
     seconds: float = 0.0
 
@@ -142,7 +144,7 @@ def run(result: str | None = None, number: int = 1) -> tuple[JobRun, Question]:
 
 async def read(kube: Kube, result: str | None = None, number: int = 1) -> tuple[list[Any], str]:
     _, question = run(result, number)
-    found = await JobEvidence(kube, kube).read(question)  # type: ignore[arg-type] - a few of its calls
+    found = await JobEvidence(kube, kube).read(question)  # type: ignore[arg-type]  # a few of its calls
     return [one.value if one.outcome is Outcome.VALUE else one.outcome for one in found], found[0].message
 
 

@@ -1,5 +1,6 @@
 """Jobs of local mode: real processes of this machine, and nothing of them afterwards."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sluicegate.operator.external.processes import ProcessEvidence, RefusedJobs
 from sluicegate.operator.ports import ExternalEvidence, Question
 from sluicegate.rollout.job_runs import JobRun
 from sluicegate.rollout.measurements import Inquiry, Outcome, Reading
+from tests.operator.up import until
 
 KEY = EvidenceKey("ro-1", Stage.CANARY, 1)
 
@@ -27,7 +29,7 @@ async def read(
     texts = (("bad", "bad"), ("total", "total")) if result == "Counts" else (("value", ""),)
     inquiry = Inquiry(arm="candidate", url="", texts=texts, job=run)
     return await (by or ProcessEvidence()).read(
-        Question(inquiry=inquiry, at=None, max_age_seconds=60, timeout_seconds=60.0)  # type: ignore[arg-type] - not read
+        Question(inquiry=inquiry, at=None, max_age_seconds=60, timeout_seconds=60.0)  # type: ignore[arg-type]  # not read
     )
 
 
@@ -70,7 +72,8 @@ async def test_what_does_not_end_in_time_is_ended_with_its_children(tmp_path: Pa
     pid = tmp_path / "pid"
     (found,) = await read(f"sleep 600 & echo $! > {pid}; wait", seconds=1)
     assert found.outcome is Outcome.TIMEOUT
-    assert not is_alive(int(pid.read_text()))
+    child = int(pid.read_text())
+    await asyncio.to_thread(until, "the child is gone", lambda: not is_alive(child))
 
 
 async def test_a_program_that_is_not_there_is_no_verdict() -> None:
@@ -78,7 +81,7 @@ async def test_a_program_that_is_not_there_is_no_verdict() -> None:
     run = JobRun(key=KEY, namespace="default", rollout="bot-1", gate="g", arm="candidate", template=template)
     inquiry = Inquiry(arm="candidate", url="", texts=(("value", ""),), job=run)
     (found,) = await ProcessEvidence().read(
-        Question(inquiry=inquiry, at=None, max_age_seconds=60, timeout_seconds=60.0)  # type: ignore[arg-type] - not read
+        Question(inquiry=inquiry, at=None, max_age_seconds=60, timeout_seconds=60.0)  # type: ignore[arg-type]  # not read
     )
     assert found.outcome is Outcome.ERROR
 
