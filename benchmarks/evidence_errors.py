@@ -6,6 +6,7 @@ import numpy as np
 
 from sluicegate.contracts.stages import Signal
 from tests.observability import designs
+from tests.observability.contributions import designs as contributions
 from tests.observability.drift import designs as drifts
 
 CHUNK = 50
@@ -23,6 +24,10 @@ def measure(seed: int, rows: int) -> list[dict[str, Any]]:
         generator = np.random.default_rng([seed, len(designs.GATES), number])
         counts = [drifts.wrong(generator, design, CHUNK, designs.ALPHA) for _ in range(rows // CHUNK)]
         found.append(_row(Signal.DRIFT, design, counts, rows))
+    for number, design in enumerate(contributions.DESIGNS):
+        generator = np.random.default_rng([seed, len(designs.GATES) + 1, number])
+        counts = [contributions.wrong(generator, design, CHUNK, designs.ALPHA) for _ in range(rows // CHUNK)]
+        found.append(_row(Signal.SHAPLEY_VARIANCE, design, counts, rows))
     return found
 
 

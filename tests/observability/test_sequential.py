@@ -129,7 +129,7 @@ def test_more_distinct_values_than_are_remembered_change_nothing() -> None:
     logs = [0.0] * len(FRACTIONS)
     for value in twice:
         logs = [log + math.log1p(fraction * value) for log, fraction in zip(logs, FRACTIONS, strict=True)]
-    assert test.to_json()["logs"] == logs
+    assert test._totals() == pytest.approx(logs, rel=1e-12)
     assert len(test._cache) <= 1024
 
 
@@ -142,6 +142,17 @@ def test_a_restart_anywhere_gives_the_same_bits(values: list[float], cut: int) -
     whole = folded(values, null=-0.05)
     assert test.to_json() == whole.to_json()
     assert test.log_e.hex() == whole.log_e.hex()
+
+
+def test_equal_values_in_a_row_count_each() -> None:
+    # Oracle: the definition, the product over the values.
+    values = [0.0] * 40 + [1.0] * 3 + [-1.0] + [0.0] * 7
+    test = folded(values, null=-0.05)
+    logs = [
+        math.fsum(math.log1p(fraction * (value + 0.05) / 0.95) for value in values) for fraction in FRACTIONS
+    ]
+    assert test._totals() == pytest.approx(logs, rel=1e-12)
+    assert test.growth == pytest.approx(max(logs) / len(values))
 
 
 def test_state_of_another_grid_is_refused() -> None:

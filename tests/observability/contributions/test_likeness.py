@@ -10,7 +10,7 @@ from sluicegate.contracts.evidence import SignalEvidence
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.contributions.exact import shapley
 from sluicegate.observability.contributions.interval import multiplier
-from sluicegate.observability.contributions.likeness import Pairs
+from sluicegate.observability.contributions.likeness import EVERY, Pairs
 from sluicegate.observability.contributions.variance import spread
 from sluicegate.observability.fold import Fold
 from tests.observability import facts
@@ -93,15 +93,15 @@ def test_permuted_contributions_vary_alike_and_have_moved() -> None:
     assert list(shifts.values()) == pytest.approx(list(truth), abs=0.15)
 
 
-def test_steady_counts_pairs_inside_and_starts_anew_outside() -> None:
-    """Rewards that are alike: inside as soon as there is an interval, from the 50th pair on."""
+def test_steady_counts_pairs_between_looks_inside_and_starts_anew_outside() -> None:
+    """Rewards that are alike: inside at every look, as soon as there is an interval, from the 50th pair on."""
     made = Pairs(paired.QUESTION, Stage.SHADOW)
     for one in paired.pairs(paired.VALUES, 300, 1, alike=1.0):
         made.add(one)
     likeness = made.evidence().likeness
     assert likeness is not None
-    assert likeness.steady == 251
-    for number in range(20):
+    assert likeness.steady == 300 - 50
+    for number in range(EVERY):
         made.add(paired.pair(1000 + number, 1, 1.0, 0.0))
     likeness = made.evidence().likeness
     assert likeness is not None

@@ -202,8 +202,8 @@ class Likeness:
     """Contributions of the candidate beside stable's, from pairs in which both were ablated alike (RewardShapleyVariance).
 
     What is compared in SignalEvidence is the population variance of the contributions, corrected for noise. error:
-    standard error of the difference. shifts: candidate − stable of each component. steady: consecutive pairs up to the
-    last one during which the interval of the difference stayed inside ±`margin`.
+    standard error of the difference. shifts: candidate − stable of each component. steady: pairs between the first and
+    the last of the looks in a row, one after every 50 pairs, at which the interval of the difference was inside ±`margin`.
     """
 
     error: float

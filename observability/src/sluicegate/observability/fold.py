@@ -20,9 +20,10 @@ from sluicegate.observability.sketch import Sketch
 from sluicegate.observability.track import Track
 from sluicegate.observability.violations import UnseenViolations
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """2: units are counted by the time at which their arm was chosen, ablated ones by coalition. 3: answers have a floor of
-similarity, contributions running means."""
+similarity, contributions running means. 4: a test keeps its last row of equal values, pairs the look since which they are
+inside."""
 
 
 class Fold:

@@ -36,11 +36,23 @@ class MeanTest:
     sqrt(min(stake, 1 / stake)): most at 1, the best one against a rate that doubles, so that harm which matters is
     seen sooner; observability/README.md has what that gains. Weights are fixed before the first value. The
     capital is a martingale when the mean equals `null`, a supermartingale below; no independence or common
-    distribution is assumed. Logs of the capitals are plain sums in the order of the values, so that state,
-    batches and restarts cannot change a bit.
+    distribution is assumed. Logs of the capitals are sums in the order of the values, equal ones in
+    a row by their number; the last row is a part of the state, so that batches and restarts cannot change a bit.
     """
 
-    __slots__ = ("_cache", "_logs", "_scale", "_weights", "high", "low", "n", "null")
+    __slots__ = (
+        "_cache",
+        "_gains_of_last",
+        "_last",
+        "_logs",
+        "_repeated",
+        "_scale",
+        "_weights",
+        "high",
+        "low",
+        "n",
+        "null",
+    )
 
     def __init__(self, low: float, high: float, null: float) -> None:
         if not (math.isfinite(low) and math.isfinite(high) and low < null < high):
@@ -49,16 +61,30 @@ class MeanTest:
         self.n = 0
         self._scale = 1.0 / (null - low)
         self._weights = stake_weights(self._scale)
-        self._logs = [0.0] * len(FRACTIONS)
+        self._logs = [0.0] * len(FRACTIONS)  # before the last row of equal values
+        self._last: float | None = None
+        self._repeated = 0
+        self._gains_of_last: tuple[float, ...] = ()
         self._cache: dict[float, tuple[float, ...]] = {}
 
     def add(self, x: float) -> None:
         """Fold one value. Raises ValueError when it is not finite or outside [low, high]."""
-        gains = self._cache.get(x)
-        if gains is None:
-            gains = self._gains(x)
-        self._logs = list(map(add, self._logs, gains))
+        if x == self._last:
+            self._repeated += 1
+        else:
+            gains = self._cache.get(x)
+            if gains is None:
+                gains = self._gains(x)
+            self._logs = self._totals()
+            self._last, self._repeated, self._gains_of_last = x, 1, gains
         self.n += 1
+
+    def _totals(self) -> list[float]:
+        """Log capital of each stake after all values."""
+        if self._repeated < 2:
+            return list(map(add, self._logs, self._gains_of_last)) if self._repeated else self._logs
+        times = self._repeated
+        return [log + times * gain for log, gain in zip(self._logs, self._gains_of_last, strict=True)]
 
     def _gains(self, x: float) -> tuple[float, ...]:
         if not self.low <= x <= self.high:  # false for NaN
@@ -74,9 +100,10 @@ class MeanTest:
         """Log of the e-value; >= log(1/alpha) rejects the null at level alpha. 0 without values."""
         if not self.n:
             return 0.0
-        top = max(self._logs)
+        logs = self._totals()
+        top = max(logs)
         capital = math.fsum(
-            weight * math.exp(log - top) for weight, log in zip(self._weights, self._logs, strict=True)
+            weight * math.exp(log - top) for weight, log in zip(self._weights, logs, strict=True)
         )
         return top + math.log(capital / math.fsum(self._weights))
 
@@ -87,12 +114,19 @@ class MeanTest:
         The largest mean log gain among the stakes, max_k (1/n) sum_i log(1 + stake_k (x_i - null)): exact, since the
         sums are the state. The mixture follows its best stake up to a constant.
         """
-        rate = max(self._logs) / self.n if self.n else 0.0
+        rate = max(self._totals()) / self.n if self.n else 0.0
         return rate if rate > 0.0 else None
 
     def to_json(self) -> dict[str, Any]:
         """State; floats survive JSON bit for bit (shortest repr)."""
-        return {"low": self.low, "high": self.high, "null": self.null, "n": self.n, "logs": list(self._logs)}
+        return {
+            "low": self.low,
+            "high": self.high,
+            "null": self.null,
+            "n": self.n,
+            "logs": list(self._logs),
+            "last": [self._last, self._repeated],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "MeanTest":
@@ -102,4 +136,8 @@ class MeanTest:
         test = cls(float(data["low"]), float(data["high"]), float(data["null"]))
         test.n = int(data["n"])
         test._logs = [float(log) for log in data["logs"]]
+        last, test._repeated = data["last"]
+        if last is not None:
+            test._last = float(last)
+            test._gains_of_last = test._gains(test._last)
         return test

@@ -1,7 +1,7 @@
 """The gate RewardShapleyVariance: do the candidate's components add to the reward as stable's do?
 
-Alike (Pass) needs all of: so many pairs; the interval of the difference of variances inside ±delta through so many
-consecutive pairs; and every contribution's shift below deltaPhi, by the upper end of its interval. The variance alone
+Alike (Pass) needs all of: so many pairs; the interval of the difference of variances inside ±delta at every look over so
+many pairs in a row; and every contribution's shift below deltaPhi, by the upper end of its interval. The variance alone
 misses who contributes, and whether everybody contributes less. Not alike (Fail) is either shown outside.
 """
 
@@ -19,7 +19,7 @@ from sluicegate.rollout import arrival, judging
 from sluicegate.rollout.judging import MOST_UNITS, Ruling, View, at_deadline, stale
 
 LEAST_PAIRS: Final = 1000
-"""Pairs, and consecutive pairs inside, before the versions can be called alike (EVIDENCE.md)."""
+"""Pairs, and pairs in a row between looks inside, before the versions can be called alike (EVIDENCE.md)."""
 
 REASONS: Final = {
     "ContributionsAlike": "Shown: the components contribute to the reward as stable's do.",

@@ -1,9 +1,11 @@
 """Whether the candidate's components add to the reward as stable's do: units in which both were ablated alike. Without numpy."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from operator import add, itemgetter, mul
+from typing import Any, Final
 
 from sluicegate.contracts.evidence import (
     Ablation,
@@ -17,6 +19,10 @@ from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.contributions.interval import multiplier
 from sluicegate.observability.contributions.outcomes import Outcomes
 
+EVERY: Final = 50
+"""Pairs between two looks at the interval. It holds at every moment, so also at these; how units are cut into batches does
+not move them."""
+
 
 class Pairs:
     """State of one stage: outcomes of both versions, their joint second moments, and how long the interval stayed inside.
@@ -24,14 +30,15 @@ class Pairs:
     The first unit says who the players are. Sums depend on the order of the units.
     """
 
-    __slots__ = ("_alpha", "_delta", "_joint", "candidate", "missing", "players", "stable", "steady")
+    __slots__ = ("_alpha", "_delta", "_joint", "_since", "candidate", "missing", "players", "stable")
 
     def __init__(self, question: Question, _stage: Stage) -> None:
         self._delta, self._alpha = question.margin, question.level
         self.players: tuple[str, ...] = ()
         self.candidate = self.stable = Outcomes(0)
-        self._joint: list[list[float]] = []  # Σ z zᵀ of (candidate, stable), lower triangle
-        self.missing = self.steady = 0
+        self._joint: list[float] = []  # Σ z zᵀ of (candidate, stable), lower triangle by rows
+        self.missing = 0
+        self._since: int | None = None  # pairs at the first of the looks in a row that were inside
 
     def add(self, observation: Observation) -> None:
         """Fold one unit; one that was not ablated changes nothing, and a pair that lacks a reward is missing."""
@@ -49,16 +56,24 @@ class Pairs:
     def _begin(self, players: tuple[str, ...]) -> None:
         self.players, n = players, len(players)
         self.candidate, self.stable = Outcomes(n), Outcomes(n)
-        self._joint = [[0.0] * (row + 1) for row in range(2 * n)]
+        self._joint = [0.0] * (n * (2 * n + 1))
 
     def _fold(self, found: Ablation, reward: float, stable: float) -> None:
         mask = found.coalition.mask
         both = [*self.candidate.add(mask, reward), *self.stable.add(mask, stable)]
-        self._joint = [
-            [total + left * right for total, right in zip(row, both, strict=False)]
-            for row, left in zip(self._joint, both, strict=True)
-        ]
-        self.steady = self.steady + 1 if self._is_inside() else 0
+        rows, columns = _triangle(len(both))
+        self._joint = list(map(add, self._joint, map(mul, rows(both), columns(both))))
+        units = self.candidate.units
+        if units % EVERY == 0:
+            if not self._is_inside():
+                self._since = None
+            elif self._since is None:
+                self._since = units
+
+    @property
+    def steady(self) -> int:
+        """Pairs between the first and the last look of those in a row at which the interval was inside."""
+        return 0 if self._since is None else self.candidate.units // EVERY * EVERY - self._since
 
     def _is_inside(self) -> bool:
         """Whether the interval of the difference lies inside ±delta; there is none for the first units."""
@@ -95,22 +110,16 @@ class Pairs:
     def _error(self) -> float:
         """Standard error of the difference of spreads, θᵀQθ with Q = diag(C, −C)/n: √(4θᵀQΣQθ + 2tr(QΣQΣ))."""
         n, covariance = len(self.players), self._covariance()
+        upper, lower = covariance[:n], covariance[n:]
         slopes = [
             *(2.0 * value / n for value in _centred(self.candidate.means())),
             *(-2.0 * value / n for value in _centred(self.stable.means())),
         ]
-        first = math.fsum(slopes[i] * math.fsum(map(_times, covariance[i], slopes)) for i in range(2 * n))
-        # QΣ: the rows of each half centred, those of the second half with the other sign.
-        half = (
-            [math.fsum(column[:n]) / n for column in covariance],
-            [math.fsum(column[n:]) / n for column in covariance],
-        )
-        turned = [
-            [(covariance[i][j] - half[i // n][j]) / (n if i < n else -n) for j in range(2 * n)]
-            for i in range(2 * n)
-        ]
-        second = math.fsum(turned[i][j] * turned[j][i] for i in range(2 * n) for j in range(2 * n))
-        return math.sqrt(max(0.0, first + 2.0 * second))
+        first = math.fsum(slopes[i] * math.fsum(map(mul, covariance[i], slopes)) for i in range(2 * n))
+        # tr(QΣQΣ) of Q = diag(C, −C)/n, by the blocks of Σ: each centred by rows and columns, and squared.
+        second = _energy([row[:n] for row in upper]) + _energy([row[n:] for row in lower])
+        second -= 2.0 * _energy([row[n:] for row in upper])
+        return math.sqrt(max(0.0, first + 2.0 * second / (n * n)))
 
     def _covariance(self) -> list[list[float]]:
         """Σ of the means of (candidate, stable), whole."""
@@ -118,9 +127,9 @@ class Pairs:
         means = [*self.candidate.means(), *self.stable.means()]
         size = len(means)
         whole = [[0.0] * size for _ in range(size)]
-        for i, row in enumerate(self._joint):
-            for j, total in enumerate(row):
-                whole[i][j] = whole[j][i] = (total / units - means[i] * means[j]) / (units - 1)
+        places = ((i, j) for i in range(size) for j in range(i + 1))
+        for (i, j), total in zip(places, self._joint, strict=True):
+            whole[i][j] = whole[j][i] = (total / units - means[i] * means[j]) / (units - 1)
         return whole
 
     def to_json(self) -> dict[str, Any]:
@@ -131,7 +140,7 @@ class Pairs:
             "stable": self.stable.to_json(),
             "joint": self._joint,
             "missing": self.missing,
-            "steady": self.steady,
+            "since": self._since,
         }
 
     @classmethod
@@ -143,16 +152,36 @@ class Pairs:
             Outcomes.from_json(data["candidate"]),
             Outcomes.from_json(data["stable"]),
         )
-        made._joint = [list(map(float, row)) for row in data["joint"]]
-        made.missing, made.steady = int(data["missing"]), int(data["steady"])
-        sizes = {len(made.players), made.candidate.players, made.stable.players}
-        if len(sizes) > 1 or [len(row) for row in made._joint] != list(range(1, 2 * len(made.players) + 1)):
+        made._joint = list(map(float, data["joint"]))
+        made.missing = int(data["missing"])
+        made._since = None if data["since"] is None else int(data["since"])
+        n = len(made.players)
+        if {n} != {made.candidate.players, made.stable.players} or len(made._joint) != n * (2 * n + 1):
             raise ValueError("sums of other players")
         return made
 
 
-def _times(left: float, right: float) -> float:
-    return left * right
+_Picks = Callable[[list[float]], tuple[float, ...]]
+
+
+@lru_cache(maxsize=64)
+def _triangle(size: int) -> tuple[_Picks, _Picks]:
+    """Of a vector the two factors of each product in the lower triangle, by rows. At least two values."""
+    places = [(i, j) for i in range(size) for j in range(i + 1)]
+    return itemgetter(*(i for i, _ in places)), itemgetter(*(j for _, j in places))
+
+
+def _energy(block: list[list[float]]) -> float:
+    """‖CBC‖²: squares of a square block without the means of its rows and columns."""
+    n = len(block)
+    rows = [sum(row) / n for row in block]
+    columns = [sum(column) / n for column in zip(*block, strict=True)]
+    mean = sum(rows) / n
+    return math.fsum(
+        (value - row_mean - column + mean) ** 2
+        for row, row_mean in zip(block, rows, strict=True)
+        for value, column in zip(row, columns, strict=True)
+    )
 
 
 def _centred(values: list[float]) -> list[float]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import add, mul
 from typing import Any, Final
 
 from sluicegate.observability.contributions.coalitions import EDGE_SHARE, probability
@@ -36,19 +37,17 @@ class Outcomes:
         n = self.players
         if not (0 <= mask < 1 << n and 0.0 <= reward <= 1.0):
             raise ValueError(f"reward {reward} of coalition {mask} is none of {n} players, or outside [0, 1]")
-        model = [total / (self.units + SHRINK * n) for total in self._totals]
-        inside = [(mask >> player) & 1 for player in range(n)]
-        added = math.fsum(part * (is_in - 0.5) for part, is_in in zip(model, inside, strict=True))
+        halves, gains = _coalition(n, mask)
+        seen = self.units + SHRINK * n
+        model = [total / seen for total in self._totals]
+        added = sum(map(mul, model, halves))
         surprise = reward - self._level / (self.units + _LEVEL_SHRINK) - added
-        weight, shift = _weight(n, mask.bit_count())
-        outcomes = [
-            part + weight * surprise * (is_in - shift) for part, is_in in zip(model, inside, strict=True)
-        ]
+        outcomes = [part + surprise * gain for part, gain in zip(model, gains, strict=True)]
         self.units += 1
         self._level += reward - added
-        self._totals = [total + z for total, z in zip(self._totals, outcomes, strict=True)]
-        self._squares = [total + z * z for total, z in zip(self._squares, outcomes, strict=True)]
-        self._total_squares += math.fsum(outcomes) ** 2
+        self._totals = list(map(add, self._totals, outcomes))
+        self._squares = list(map(add, self._squares, map(mul, outcomes, outcomes)))
+        self._total_squares += sum(outcomes) ** 2
         return outcomes
 
     def means(self) -> list[float]:
@@ -105,8 +104,16 @@ def uneven(values: list[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values)
 
 
+@lru_cache(maxsize=4096)
+def _coalition(players: int, mask: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """By player: whether it is inside, less 1/2; and W_i(S)/p(S)."""
+    factor, shift = weight(players, mask.bit_count())
+    inside = [(mask >> player) & 1 for player in range(players)]
+    return tuple(is_in - 0.5 for is_in in inside), tuple(factor * (is_in - shift) for is_in in inside)
+
+
 @lru_cache(maxsize=512)
-def _weight(players: int, size: int) -> tuple[float, float]:
+def weight(players: int, size: int) -> tuple[float, float]:
     """(w, c) with W_i(S)/p(S) = w·([i ∈ S] − c), of coalitions of that size.
 
     Inside: 2·H_{n−1}/(1 − EDGE_SHARE) and size/n, since the kernel's p(S) is proportional to 1/(C(n, s)·s·(n − s)).

@@ -52,44 +52,47 @@ class Outputs:
 
     def add(self, observation: Observation) -> None:
         """Fold one unit."""
-        if isinstance(self._kind, Thresholds):
-            if self._kind.calibrates(vectors.numbers(observation.stable, self._key)):
+        kind = self._kind
+        if isinstance(kind, Thresholds):
+            if not kind.borders:
+                kind.calibrate(vectors.numbers(observation.stable, self._key))
                 return
+            stable = self._vector(observation.stable)
         else:
-            for facts in (observation.stable, observation.control):
-                self._kind.learn(vectors.choices(facts, self._key) or {})
+            stable = self._vector(observation.stable)
+            for vector in (stable, self._vector(observation.control)):
+                if vector is not None:
+                    kind.learn(vector)
         if self._mirrored:
-            self._add_pair(observation)
+            self._add_pair(observation, stable)
         else:
-            self._add_unit(observation)
+            self._add_unit(observation, stable)
 
     def _vector(self, facts: ArmFacts | None) -> Vector | None:
         if isinstance(self._kind, Thresholds):
             return vectors.binned(vectors.numbers(facts, self._key), self._kind.borders)
         return vectors.choices(facts, self._key)
 
-    def _add_pair(self, observation: Observation) -> None:
+    def _add_pair(self, observation: Observation, stable: Vector | None) -> None:
         if observation.candidate is None:
             return
-        candidate, stable = self._vector(observation.candidate), self._vector(observation.stable)
+        candidate = self._vector(observation.candidate)
         if candidate is not None and stable is not None:
             self._compare(candidate, stable, vectors.runs_of(observation, self._key))
         elif candidate is not None or stable is not None:
             self._missing += 1
 
-    def _add_unit(self, observation: Observation) -> None:
-        for arm, facts in enumerate((observation.candidate, observation.stable)):
-            if facts is None:
-                continue
-            vector = self._vector(facts)
-            if vector is None:
-                self._missing += arm == 0
-                continue
-            self._seen[arm] += 1
-            if arm == 0:
-                self._waiting.append((vector, vectors.runs_of(observation, self._key)))
+    def _add_unit(self, observation: Observation, stable: Vector | None) -> None:
+        if observation.candidate is not None:
+            candidate = self._vector(observation.candidate)
+            if candidate is None:
+                self._missing += 1
             else:
-                self._waiting_stable.append(vector)
+                self._seen[0] += 1
+                self._waiting.append((candidate, vectors.runs_of(observation, self._key)))
+        if stable is not None:
+            self._seen[1] += 1
+            self._waiting_stable.append(stable)
         self._match()
 
     def _match(self) -> None:

@@ -21,15 +21,12 @@ class Thresholds:
         self._bins: list[list[float]] = []
         self._runs: tuple[str, ...] = ()
 
-    def calibrates(self, stable: Sequence[float]) -> bool:
-        """Whether the unit is spent on the borders; stable: its numbers, if it has any."""
-        if self.borders:
-            return False
+    def calibrate(self, stable: Sequence[float]) -> None:
+        """Spend a unit on the borders, which are not set yet; stable: its numbers, if it has any."""
         self._learned.extend(stable)
         if len(self._learned) >= vectors.CALIBRATION:
             self._set(vectors.borders_of(self._learned))
             self._learned = []
-        return True
 
     def _set(self, borders: tuple[float, ...]) -> None:
         self.borders = borders
@@ -38,16 +35,22 @@ class Thresholds:
 
     def compare(self, candidate: Vector, stable: Vector, runs: Runs) -> None:
         """Fold one comparison of binned numbers."""
-        moved = 0.0
-        for event, shift in enumerate(self._events):
-            x = vectors.exceeding(candidate, event) - vectors.exceeding(stable, event)
-            shift.add(min(1.0, max(-1.0, x)))
-            moved = max(moved, abs(x))
         for arm, vector in enumerate((candidate, stable)):
             for name, share in vector.items():
                 self._bins[int(name)][arm] += share
-        if moved > 0.0:
-            self._runs = (*self._runs, runs[""])[-RUNS:]
+        if candidate == stable:
+            return
+        self._runs = (*self._runs, runs[""])[-RUNS:]
+        bins = [int(name) for name in candidate.keys() | stable.keys()]
+        between = slice(min(bins), max(bins))  # below and above both arms lie alike
+        if len(candidate) == len(stable) == 1:
+            x = 1.0 if str(between.stop) in candidate else -1.0
+            for shift in self._events[between]:
+                shift.add(x)
+            return
+        for event, shift in enumerate(self._events[between], start=between.start):
+            x = vectors.exceeding(candidate, event) - vectors.exceeding(stable, event)
+            shift.add(min(1.0, max(-1.0, x)))
 
     def counts(self) -> tuple[tuple[str, float, float], ...]:
         """(range, candidate, stable), ascending."""

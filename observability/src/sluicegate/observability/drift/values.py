@@ -71,7 +71,11 @@ class Values:
         if not names <= self._values.keys():
             places = self._places(names)
             mine, theirs = _moved(candidate, places), _moved(stable, places)
-        for name in sorted(mine.keys() | theirs.keys()):
+            names = mine.keys() | theirs.keys()
+        elif len(names) == 1:
+            self._agree(*names)
+            return
+        for name in sorted(names):
             share, reference = mine.get(name, 0.0), theirs.get(name, 0.0)
             x = min(1.0, max(-1.0, share - reference))
             held = self._values.get(name)
@@ -83,6 +87,13 @@ class Values:
             held.shift.add(x)
             if x > 0.0:
                 held.runs = (*held.runs, runs.get(name, runs[""]))[-RUNS:]
+
+    def _agree(self, name: str) -> None:
+        """A known value that both arms gave and nothing else, as most units are: no share moved."""
+        held = self._values[name]
+        held.candidate += 1.0
+        held.stable += 1.0
+        held.units += 1
 
     def _places(self, values: Iterable[str]) -> dict[str, str]:
         """Where each value is counted: at its own place, new ones by name while there is room, else at OTHER_VALUES."""

@@ -36,6 +36,8 @@ def choices(facts: ArmFacts | None, field: str) -> Vector | None:
 def numbers(facts: ArmFacts | None, field: str) -> tuple[float, ...]:
     """The finite ones of a field of numbers."""
     found = () if facts is None else facts.numbers.get(field, ())
+    if len(found) == 1:
+        return found if math.isfinite(found[0]) else ()
     return tuple(number for number in found if math.isfinite(number))
 
 
@@ -49,6 +51,9 @@ def binned(values: Sequence[float], borders: Sequence[float]) -> Vector | None:
     """Shares by how many of `event_names` hold; None of no values."""
     if not values:
         return None
+    if len(values) == 1:  # a unit of one run
+        (value,) = values
+        return {str(1 + bisect_left(borders, value) if value >= borders[0] else 0): 1.0}
     vector: Vector = {}
     for value in values:
         name = str(1 + bisect_left(borders, value) if value >= borders[0] else 0)
@@ -69,6 +74,8 @@ def exceeding(vector: Mapping[str, float], event: int) -> float:
 def runs_of(observation: Observation, field: str) -> Runs:
     """Of the candidate."""
     runs = {"": observation.runs[0] if observation.runs else observation.unit}
+    if not observation.by_run:
+        return runs
     for one in observation.by_run:
         for value in one.candidate.choices.get(field, ()):
             runs.setdefault(value, one.run)
