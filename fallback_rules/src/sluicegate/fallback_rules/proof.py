@@ -72,6 +72,12 @@ def prove(table: Table, *, subject: str = "", limit: int = MAX_STATES) -> Proof:
     return Proof(summary=summary, diagnostics=diagnostics, cells=cells_of(table.axes))
 
 
+def failed_examples(table: Table, *, subject: str = "") -> tuple[Diagnostic, ...]:
+    """Only the examples."""
+    problems = _Problems(table, subject)
+    return tuple(problems.example(one, why) for one in table.spec.examples if (why := failure(table, one)))
+
+
 def failure(table: Table, example: RuleExample) -> str | None:
     """Why an example fails, in a sentence; None when it does not."""
     told = table.decide(example.input)
