@@ -140,9 +140,11 @@ class Golden:
 
     def _component_bounds(self, ran: Ran, entry: Entry) -> None:
         promised = entry.get("component_sla")
-        for component, bounds in promised.items() if isinstance(promised, Mapping) else ():
-            for name in catalog.SLA_BOUNDS if isinstance(bounds, Mapping) else ():
-                bound = number(bounds.get(name))
+        if not isinstance(promised, Mapping):
+            return
+        for component, bounds in promised.items():
+            for name in catalog.SLA_BOUNDS:
+                bound = number(bounds.get(name)) if isinstance(bounds, Mapping) else None
                 if bound is not None:
                     self._family(catalog.COMPONENT_SLA).child(*ran[:3], str(component)[:128], name).set(bound)
 

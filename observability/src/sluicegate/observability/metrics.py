@@ -6,24 +6,23 @@ removed, so that cardinality is bounded.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
-from enum import StrEnum
+from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from sluicegate.contracts.domains import UNKNOWN
 from sluicegate.contracts.evidence import AblatedUnits, SignalEvidence
-from sluicegate.contracts.runs import Arm, Failure, Link, Policy, RunOutcome, StepOutcome, Trigger
-from sluicegate.contracts.schemas import CODES
+from sluicegate.contracts.runs import Arm, Failure, RunOutcome, StepOutcome
 from sluicegate.contracts.stages import Outcome, State
 from sluicegate.contracts.watch import WatchedSignal
 from sluicegate.observability import catalog
 from sluicegate.observability.catalog import Definition, reference
 from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
+from sluicegate.observability.departures import count_business, count_violations
 from sluicegate.observability.drift.score import kl_of
 from sluicegate.observability.families import Family, amount, number
 from sluicegate.observability.golden import Golden, Ran, called, moment
+from sluicegate.observability.labels import OTHER, known, mappings, text
 from sluicegate.observability.revisions import Revisions
 
 __all__ = ["ClusterMetrics", "ControlMetrics", "GatewayMetrics", "ProcessMetrics", "reference"]
@@ -33,9 +32,6 @@ _V = TypeVar("_V")
 
 MOST_ROLLOUTS: Final = 10_000
 MOST_PENDING: Final = 10_000
-OTHER: Final = "Other"
-NOBODY: Final = "None"
-_CODES: Final = frozenset({*CODES, UNKNOWN})
 _STRATEGIES: Final = frozenset({"Skip", "Value", "Component", "StableVersion", "Stub", "Fail"})
 
 
@@ -100,15 +96,15 @@ class GatewayMetrics:
 
     def _run(self, entry: Mapping[str, Any]) -> None:
         ran = Ran(
-            _text(entry, "namespace"),
-            _text(entry, "workflow"),
-            _text(entry, "revision"),
-            _known(Arm, entry.get("arm")),
+            text(entry, "namespace"),
+            text(entry, "workflow"),
+            text(entry, "revision"),
+            known(Arm, entry.get("arm")),
         )
         self._seen(ran, entry)
-        run = _text(entry, "run_id")
+        run = text(entry, "run_id")
         serving = entry.get("serving") is True
-        outcome = _known(RunOutcome, entry.get("outcome"))
+        outcome = known(RunOutcome, entry.get("outcome"))
         runs, is_serving = self._family(catalog.RUNS), str(serving).lower()
         for ended in (RunOutcome.SUCCEEDED, RunOutcome.FAILED):
             runs.child(*ran, is_serving, ended)  # begins at 0
@@ -116,9 +112,9 @@ class GatewayMetrics:
         if outcome not in (RunOutcome.REJECTED, RunOutcome.DIVERTED):
             self._family(catalog.RUN_DURATION).observe(_seconds(entry.get("latency_ms")), *ran, run=run)
         self._golden.run(ran, entry, run)
-        self._violations(ran, "", entry, run)
+        count_violations(self._family(catalog.VIOLATIONS), (*ran, ""), entry, run)
         self._steps(ran, entry, run)
-        self._business(ran, entry, run)
+        count_business(self._families, ran[:2], entry, run)
         compared = entry.get("comparison")
         if isinstance(compared, Mapping):
             similarity = number(compared.get("similarity"))
@@ -139,12 +135,12 @@ class GatewayMetrics:
             _remember(self._rollouts, rollout, (ran.namespace, ran.workflow), MOST_ROLLOUTS)
 
     def _steps(self, ran: Ran, entry: Mapping[str, Any], run: str) -> None:
-        for step in _mappings(entry.get("steps")):
-            component = _text(step, "component")
-            self._violations(ran, component, step, run)
+        for step in mappings(entry.get("steps")):
+            component = text(step, "component")
+            count_violations(self._family(catalog.VIOLATIONS), (*ran, component), step, run)
         for step in called(entry):
-            component = _text(step, "component")
-            labels = (*ran, component, _text(step, "version"))
+            component = text(step, "component")
+            labels = (*ran, component, text(step, "version"))
             calls = self._family(catalog.COMPONENT_CALLS)
             calls.child(*labels, StepOutcome.OK)  # begins at 0
             calls.count(*labels, str(step.get("outcome")))
@@ -154,37 +150,20 @@ class GatewayMetrics:
             if isinstance(fallback, Mapping):
                 strategy = str(fallback.get("strategy"))
                 strategy = strategy if strategy in _STRATEGIES else OTHER
-                reason = _known(Failure, fallback.get("reason"))
+                reason = known(Failure, fallback.get("reason"))
                 self._family(catalog.FALLBACKS).count(*ran, component, strategy, reason, run=run)
-
-    def _violations(self, ran: Ran, component: str, entry: Mapping[str, Any], run: str) -> None:
-        for violation in _mappings(entry.get("violations")):
-            code, policy = violation.get("code"), violation.get("policy", Policy.FAIL)
-            code = code if isinstance(code, str) and code in _CODES else OTHER
-            policy = _known(Policy, policy)
-            self._family(catalog.VIOLATIONS).count(*ran, component, code, policy, run=run)
-
-    def _business(self, ran: Ran, entry: Mapping[str, Any], run: str) -> None:
-        business = entry.get("business")
-        if not isinstance(business, Mapping):
-            return
-        labels = (ran.namespace, ran.workflow, _text(business, "rule_set"))
-        trigger, link = business.get("trigger"), business.get("answered_by")
-        answer = NOBODY if link is None else _known(Link, link)
-        self._family(catalog.BUSINESS_FALLBACKS).count(*labels, _known(Trigger, trigger), run=run)
-        self._family(catalog.BUSINESS_ANSWERS).count(*labels, answer, run=run)
 
     def _after(self, entry: Mapping[str, Any]) -> None:
         self._golden.after(entry)
-        run = _text(entry, "run_id")
-        ran = self._pending.get((run, _known(Arm, entry.get("arm"))))
+        run = text(entry, "run_id")
+        ran = self._pending.get((run, known(Arm, entry.get("arm"))))
         if ran is not None:
             self._steps(ran, entry, run)
             self._late_reward(ran, entry, run)
 
     def _outcome(self, entry: Mapping[str, Any]) -> None:
         self._golden.outcome(entry)
-        run = _text(entry, "run_id")
+        run = text(entry, "run_id")
         ran = self._pending.get((run, ""))
         if ran is not None:
             self._late_reward(ran, entry, run)
@@ -399,23 +378,9 @@ class ClusterMetrics:
             return self._families[definition.name].child(*labels)
 
 
-def _known(kind: type[StrEnum], value: object) -> str:
-    """The value when it is in the closed set, else Other."""
-    return value if isinstance(value, str) and value in kind._value2member_map_ else OTHER
-
-
-def _text(entry: Mapping[str, Any], name: str) -> str:
-    value = entry.get(name)
-    return value[:128] if isinstance(value, str) else ""
-
-
 def _seconds(milliseconds: object) -> float | None:
     found = amount(milliseconds)
     return None if found is None else found / 1000.0
-
-
-def _mappings(value: object) -> Iterable[Mapping[str, Any]]:
-    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, (list, tuple)) else ()
 
 
 def _remember(memory: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:

@@ -1,0 +1,36 @@
+"""Where runs left what was agreed: violations of contracts, and answers of rules of business. Every label set is closed."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sluicegate.contracts.domains import UNKNOWN
+from sluicegate.contracts.runs import Link, Policy, Trigger
+from sluicegate.contracts.schemas import CODES
+from sluicegate.observability import catalog
+from sluicegate.observability.families import Family
+from sluicegate.observability.labels import OTHER, known, mappings, text
+
+NOBODY: Final = "None"
+"""Neither a rule nor a static answer: the user got the run's error."""
+_CODES: Final = frozenset({*CODES, UNKNOWN})
+
+
+def count_violations(family: Family, labels: tuple[str, ...], entry: Mapping[str, Any], run: str) -> None:
+    """Each violation of a run or step by its code and by what was done. labels: of the run, and the component."""
+    for violation in mappings(entry.get("violations")):
+        code = text(violation, "code")
+        policy = known(Policy, violation.get("policy", Policy.FAIL))
+        family.count(*labels, code if code in _CODES else OTHER, policy, run=run)
+
+
+def count_business(
+    families: Mapping[str, Family], labels: tuple[str, ...], entry: Mapping[str, Any], run: str
+) -> None:
+    """Why the rules were asked, and who answered. labels: namespace and workflow."""
+    business = entry.get("business")
+    if not isinstance(business, Mapping):
+        return
+    link, rule_set = business.get("answered_by"), text(business, "rule_set")
+    reason, answer = known(Trigger, business.get("trigger")), NOBODY if link is None else known(Link, link)
+    families[catalog.BUSINESS_FALLBACKS.name].count(*labels, rule_set, reason, run=run)
+    families[catalog.BUSINESS_ANSWERS.name].count(*labels, rule_set, answer, run=run)
