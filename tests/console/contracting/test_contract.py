@@ -190,8 +190,27 @@ def test_the_path_is_seen_from_the_present_folder(
     monkeypatch.chdir(repository / "flows")
     assert "(git:main:a.yaml) → 1.0.0" in cli("contract", "diff", "git:main", "a.yaml").out
     assert "(git:main:a.yaml) → 1.0.0" in cli("contract", "diff", "git:main:./a.yaml", "a.yaml").out
-    said = cli("contract", "diff", "git:main", str(repository / "flows/a.yaml"))
-    assert f"(git:main:{repository}/flows/a.yaml) → 1.0.0" in said.out
+    assert (
+        "(git:main:a.yaml) → 1.0.0"
+        in cli("contract", "diff", "git:main", str(repository / "flows/a.yaml")).out
+    )
+    assert "(git:main:a.yaml) → 1.0.0" in cli("contract", "diff", "git:main", ".").out
+    Path("deep").mkdir()
+    monkeypatch.chdir("deep")
+    for there in ("../a.yaml", str(repository / "flows/a.yaml")):
+        assert "(git:main:../a.yaml) → 1.0.0" in cli("contract", "diff", "git:main", there).out
+    lost = cli(
+        "contract", "diff", "git:main", write(repository.parent / f"{repository.name}-out.yaml", CLEAN)
+    )
+    assert (lost.code, "git cannot read it" in lost.out) == (exits.REFUSED, True), lost.out
+
+
+def test_both_sides_look_as_deep(cli: Cli, repository: Path) -> None:
+    write(Path("flows/deep/b.yaml"), CLEAN.replace("my-agent", "other"))
+    commit()
+    for words in ([], ["-R"]):
+        said = cli("contract", "diff", "git:main", "flows", *words)
+        assert (said.code, "other" in said.out) == (0, bool(words)), said.out
 
 
 def test_a_workflow_that_is_gone_or_has_another_name_breaks_its_callers(cli: Cli, repository: Path) -> None:

@@ -32,21 +32,25 @@ def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
     if not text.startswith(git.PREFIX):
         return reading.files([Path(text)], recursive=recursive)
     try:
-        return _of_git(text, beside)
+        return _of_git(text, beside, recursive=recursive)
     except Refused as error:
         return Loaded(reads=(), unreadable=_from(error, text))
 
 
-def _of_git(text: str, beside: str | None) -> Loaded:
+def _of_git(text: str, beside: str | None, *, recursive: bool) -> Loaded:
     name, _, given = text.removeprefix(git.PREFIX).partition(":")
     at = git.revision(name)
     problems: list[Problem] = []
     if given:
-        files = git.listed(at, Path(given)) or (Path(given),)
+        files = git.listed(at, Path(given), recursive=recursive) or (Path(given),)
         return reading.parsed(_documents(at, files, problems), problems, where=text)
     if beside is None or beside.startswith(git.PREFIX):
         raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
-    files = (*git.listed(at, Path(beside)), *git.earlier(at, Path(beside)))
+    path = Path(beside)
+    files = (
+        *git.listed(at, path, recursive=recursive),
+        *git.earlier(at, path, recursive=recursive),
+    )
     found = list(_documents(at, files, problems))
     return reading.parsed(found, problems, where=text) if found or problems else Loaded(reads=())
 

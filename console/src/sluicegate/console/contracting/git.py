@@ -1,5 +1,6 @@
 """Files of a git revision, through `git` in a subprocess; nothing is checked out, nothing is fetched."""
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -30,40 +31,47 @@ def revision(name: str) -> Revision:
     return Revision(name, found.stdout.decode().strip())
 
 
-def listed(at: Revision, path: Path) -> tuple[Path, ...]:
-    """`path` if it is a file there, all files below it if it is a folder; nothing if it is not there."""
-    kind = _git("cat-file", "-t", f"{at.commit}:{_seen(path)}").stdout.strip()
-    if kind != b"tree":
-        return (path,) if kind else ()
-    found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, f"{_seen(path)}/")
-    return tuple(Path(name) for name in found.stdout.decode(errors="replace").split("\0") if name)
+def listed(at: Revision, path: Path, *, recursive: bool = True) -> tuple[Path, ...]:
+    """`path` if it is a file there, the files in it if it is a folder; nothing if it is not there.
+
+    Raises Refused when git cannot tell: the path is in no repository, for instance.
+    """
+    found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, "--", str(_seen(path)))
+    if found.returncode:
+        said = found.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise _refused(f"{at.name}:{path}", f"git cannot read it: {said}", "run it inside of the repository")
+    files = (Path(name) for name in found.stdout.decode(errors="replace").split("\0") if name)
+    return tuple(file for file in files if _is_below(file, path, recursive=recursive))
+
+
+def _is_below(file: Path, path: Path, *, recursive: bool) -> bool:
+    here = _seen(path)
+    return recursive or here in {PurePosixPath(file), PurePosixPath(file).parent}
 
 
 def content(at: Revision, path: Path) -> bytes:
     """At most one byte more than the limit of a file, which is then refused by the loader. Raises Refused."""
-    found = _git("show", f"{at.commit}:{_seen(path)}")
+    found = _git("show", f"{at.commit}:./{_seen(path)}")
     if found.returncode:
         raise _refused(f"{at.name}:{path}", "no such file in this revision", "check the path")
     return found.stdout[: MAX_BYTES + 1]
 
 
-def earlier(at: Revision, path: Path) -> tuple[Path, ...]:
-    """The files that git takes for the former ones of `path`, or of files below it: they were renamed since."""
+def earlier(at: Revision, path: Path, *, recursive: bool = True) -> tuple[Path, ...]:
+    """The files that git takes for the former ones of `path`, or of files in it: they were renamed since."""
     found = _git("diff", "--relative", "--find-renames", "--diff-filter=R", "--name-status", "-z", at.commit)
     words = found.stdout.decode(errors="replace").split("\0")
-    here = PurePosixPath(_seen(path))
     return tuple(
         Path(before)
         for before, after in zip(words[1::3], words[2::3], strict=False)
-        if PurePosixPath(after).is_relative_to(here)
+        if PurePosixPath(after).is_relative_to(_seen(path))
+        and _is_below(Path(after), path, recursive=recursive)
     )
 
 
-def _seen(path: Path) -> str:
-    """`path` as git takes it: from the present folder, whatever the folder of the repository is."""
-    here = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
-    text = here.as_posix()
-    return text if text.startswith(("./", "../")) else f"./{text}"
+def _seen(path: Path) -> PurePosixPath:
+    """`path` as git takes and tells it: from the present folder, whatever the folder of the repository is."""
+    return PurePosixPath(Path(os.path.relpath(path)).as_posix())
 
 
 def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
