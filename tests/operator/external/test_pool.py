@@ -95,6 +95,7 @@ class Running:
     provider: Provider
     told: list[Ref]
     heard: asyncio.Event
+    left: list[tuple[str, int]]
 
     def numbers(self, *wanted: Ask, ref: Ref = REF) -> list[int]:
         return [one.number for one in self.pool.measured(ref, wanted)]
@@ -111,12 +112,21 @@ async def running(
         told.append(ref)
         heard.set()
 
+    async def discard(inquiry: Inquiry, number: int) -> None:
+        left.append((inquiry.arm, number))
+
+    left: list[tuple[str, int]] = []
     pool = MeasuringPool(
-        {"prometheus": provider}, tokens or EnvironmentTokens({}), clock, told=tell, most=most
+        {"prometheus": provider, "job": provider},
+        tokens or EnvironmentTokens({}),
+        clock,
+        told=tell,
+        discard=discard,
+        most=most,
     )
     task = asyncio.create_task(pool.run())
     try:
-        yield Running(pool, clock, provider, told, heard)
+        yield Running(pool, clock, provider, told, heard, left)
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -190,6 +200,47 @@ async def test_no_more_than_so_many_at_one_time() -> None:
         at.numbers(ask("g0"), ref=OTHER)
         await settled()
         assert at.told == [OTHER], "what was cut off made room"
+
+
+def job(gate: str = "load", *, after: int = 0) -> Ask:
+    """A look that takes minutes."""
+    made = ask(gate, after=after, prometheus=None, job={"image": "a"})
+    return replace(made, inquiries=(Inquiry(arm="candidate", url="", texts=(("value", ""),)),))
+
+
+async def test_jobs_hold_up_no_query() -> None:
+    async with running(Provider(hangs=True), most=2) as at:
+        at.numbers(*(job(f"j{n}") for n in range(4)))
+        await settled()
+        assert at.provider.now == 2, "Jobs are bounded as well"
+        at.provider.hangs = False
+        at.numbers(ask(), ref=OTHER)
+        await settled()
+        assert at.told == [OTHER]
+
+
+async def test_a_job_knows_its_look_and_is_dated_by_its_end() -> None:
+    async with running() as at:
+        at.numbers(job(after=6))
+        await settled()
+        assert [question.number for question in at.provider.asked] == [7]
+        assert [question.timeout_seconds for question in at.provider.asked] == [330.0]
+
+
+async def test_the_job_of_a_look_that_nobody_waits_for_is_discarded() -> None:
+    """As when its stage is left; what was measured to its end stays."""
+    async with running() as at:
+        at.numbers(job())
+        await settled()
+        at.pool.forget(REF)
+        await settled()
+        assert at.left == []
+    async with running(Provider(hangs=True)) as at:
+        at.numbers(job(after=3), ask())
+        await settled()
+        at.pool.forget(REF)
+        await settled()
+        assert at.left == [("candidate", 4)]
 
 
 async def test_a_bug_of_a_provider_ends_one_measurement_only() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sluicegate.operator.cluster.cache import Cache
 from sluicegate.operator.cluster.events import KubernetesEvents
+from sluicegate.operator.cluster.jobs import JobEvidence
 from sluicegate.operator.cluster.routes import RoutedPlans
 from sluicegate.operator.external import providers
 from sluicegate.operator.external.http import Fetcher
@@ -12,7 +13,7 @@ from sluicegate.operator.external.pool import MeasuringPool
 from sluicegate.operator.loop.controller import Controller, Pace
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import EvidenceView, Gatherer
-from sluicegate.operator.ports import ExternalEvidence, LoopClock, LoopMetrics, ResourceStore, SourceTokens
+from sluicegate.operator.ports import LoopClock, LoopMetrics, ResourceStore, SourceTokens
 from sluicegate.rollout.model import Ref
 
 
@@ -29,13 +30,19 @@ class Leading:
     metrics: LoopMetrics
     pace: Pace
     tokens: SourceTokens
-    jobs: ExternalEvidence
+    jobs: JobEvidence
     _controller: Controller | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Look at everything, for ever."""
         fetcher = Fetcher()
-        measuring = MeasuringPool(providers(fetcher, self.jobs), self.tokens, self.clock, told=self._measured)
+        measuring = MeasuringPool(
+            providers(fetcher, self.jobs),
+            self.tokens,
+            self.clock,
+            told=self._measured,
+            discard=self.jobs.discard,
+        )
         self._controller = Controller(
             store=self.store,
             gatherer=Gatherer(

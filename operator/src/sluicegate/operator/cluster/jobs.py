@@ -15,7 +15,7 @@ from sluicegate.operator.cluster.ports import JOBS, PODS, KubeApi
 from sluicegate.operator.external.job_result import Ended, readings
 from sluicegate.operator.ports import Json, LoopClock, Question
 from sluicegate.rollout.job_runs import KEPT, JobRun
-from sluicegate.rollout.measurements import Outcome, Reading
+from sluicegate.rollout.measurements import Inquiry, Outcome, Reading
 
 OFTEN: Final = 1.0
 SELDOM: Final = 5.0
@@ -37,6 +37,11 @@ class JobEvidence:
             raise AssertionError("no Job is asked")
         found = await self._ended(run, question)
         return readings(found, texts) if isinstance(found, Ended) else (found,) * len(texts)
+
+    async def discard(self, inquiry: Inquiry, number: int) -> None:
+        """The Job of a look that nobody waits for any more; one that stays ends by its deadline."""
+        if inquiry.job is not None:
+            await self._gone(inquiry.job, number)
 
     async def _ended(self, run: JobRun, question: Question) -> Ended | Reading:
         name = run.name(question.number)
@@ -64,11 +69,13 @@ class JobEvidence:
 
     async def _tidied(self, run: JobRun, number: int) -> None:
         """People read the logs of the newest looks; an older one goes."""
-        if number < 1:
-            return
+        if number >= 1:
+            await self._gone(run, number)
+
+    async def _gone(self, run: JobRun, number: int) -> None:
         try:
             await self._api.delete(JOBS, run.namespace, run.name(number))
-        except (NotFound, Conflict, Unavailable):
+        except SluicegateError:
             return
 
     async def _finished(self, run: JobRun, job: Json) -> tuple[Json, Json] | None:

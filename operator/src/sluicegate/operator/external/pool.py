@@ -6,7 +6,7 @@ measurement ends within its timeout. What was measured stays until a status hold
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -45,7 +45,9 @@ def untold(rollout: Ref) -> None:
 
 
 class MeasuringPool:
-    """`ports.ExternalView`; measures while `run` runs. told: a rollout has a new measurement."""
+    """`ports.ExternalView`; measures while `run` runs. told: a rollout has a new measurement. discard: undoes what a look
+    with this number began.
+    """
 
     def __init__(
         self,
@@ -54,13 +56,15 @@ class MeasuringPool:
         clock: LoopClock,
         *,
         told: Callable[[Ref], None] = untold,
+        discard: Callable[[Inquiry, int], Awaitable[None]] | None = None,
         most: int = MOST,
     ) -> None:
         self._providers, self._tokens, self._clock = providers, tokens, clock
-        self._told, self._most = told, most
+        self._told, self._discard, self._most = told, discard, most
         self._gates: dict[Slot, _Gate] = {}
         self._changed = asyncio.Event()
         self._running: dict[asyncio.Task[None], str] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
     def measured(self, rollout: Ref, wanted: tuple[Ask, ...]) -> tuple[Measurement, ...]:
         """Never waits. Another stage or attempt starts anew."""
@@ -80,7 +84,7 @@ class MeasuringPool:
                 self._changed.clear()
                 await self._wait(self._begin())
         finally:
-            tasks = tuple(self._running)
+            tasks = (*self._running, *self._leaving)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -98,8 +102,24 @@ class MeasuringPool:
 
     def _drop(self, slot: Slot) -> None:
         gone = self._gates.pop(slot, None)
-        if gone is not None and gone.running is not None:
-            gone.running.cancel()
+        if gone is None or gone.running is None:
+            return
+        gone.running.cancel()
+        if self._discard is not None and gone.ask.source.job is not None:
+            task = asyncio.create_task(self._leave(gone, gone.running, self._discard))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def _leave(
+        self,
+        gone: _Gate,
+        running: asyncio.Task[None],
+        discard: Callable[[Inquiry, int], Awaitable[None]],
+    ) -> None:
+        """The Jobs of a look that nobody waits for any more."""
+        await asyncio.wait({running})
+        for inquiry in gone.ask.inquiries:
+            await discard(inquiry, gone.number + 1)
 
     def _begin(self) -> float | None:
         """Start what is due, the longest due first; seconds until the next, None: nothing waits for the clock."""
