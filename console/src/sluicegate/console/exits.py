@@ -26,7 +26,7 @@ MEANINGS: dict[int, str] = {
     UNAVAILABLE: "The server (`sluicegate up`, or the cluster) does not answer; may be tried again.",
     ENDED_OTHERWISE: "The rollout ended, without its candidate: Aborted, Rejected, Superseded, Expired or RolledBack.",
     TIMEOUT: "The time given by `--timeout` is over; the rollout goes on. `backtest`: the recorded runs were used up before a decision.",
-    FINDINGS: "`contract check`, `contract diff`: something was found at or above `--fail-on` that is neither waived nor in the baseline. A file that cannot be read is 2, a crash 1: neither looks like a finding, or like none.",
+    FINDINGS: "`contract check`, `contract diff`, `contract sla`: something was found at or above `--fail-on` that is neither waived nor in the baseline. A file that cannot be read is 2, a crash 1: neither looks like a finding, or like none.",
     INTERRUPTED: "Stopped by Ctrl-C; what runs on the server goes on.",
 }
 

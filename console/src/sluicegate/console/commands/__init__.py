@@ -7,6 +7,7 @@ from sluicegate.console.commands import (
     backtest,
     completion,
     contract,
+    contract_sla,
     decisions,
     delete,
     demo,
@@ -60,5 +61,7 @@ def register(app: typer.Typer) -> None:
         ("version", version.version),
     ):
         app.command(name, rich_help_panel=_TRY)(check)
+    contract.app.command("sla")(contract_sla.sla)
+    contract.app.command("verify-evidence")(contract_sla.verify_evidence)
     app.add_typer(contract.app, name="contract", rich_help_panel=_TRY)
     app.add_typer(rules.app, name="rules", rich_help_panel=_TRY)
