@@ -99,6 +99,14 @@ def _pairs(found: dict[str, Any]) -> str:
     return table(["", "value"], [[name.replace("_", " "), value] for name, value in found.items()])
 
 
+def _containment(found: dict[str, Any]) -> str:
+    parts = {
+        name: {key: value for key, value in part.items() if not isinstance(value, list)}
+        for name, part in found.items()
+    }
+    return "\n\n".join(f"{name}:\n\n{_pairs(part)}" for name, part in parts.items())
+
+
 def _operator(found: list[dict[str, Any]]) -> str:
     keys = [key for key in found[0] if key not in {"calls_per_rollout", "workflows"}]
     rows = [[key.replace("_", " "), *(one.get(key, "") for one in found)] for key in keys]
@@ -113,6 +121,12 @@ SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "breakdown": ("Where our part of a one-step run goes, µs", _pairs),
     "comparison": ("Comparison of a mirrored answer with the user's, one pair", _pairs),
     "ingest": ("Spool to SQLite", _pairs),
+    "contract_checks": (
+        "Static checks of a workflow of 1,000 steps (`python -m benchmarks.contract_checks`)",
+        _pairs,
+    ),
+    "containment": ("Containment of schemas (`python -m benchmarks.containment`)", _containment),
+    "rules": ("Decision tables of business fallback (`python -m benchmarks.rules`)", _pairs),
     "operator": ("The operator on a real control plane (`make bench-operator`)", _operator),
     "evidence": (
         "Decisions beside other judges (`make bench-evidence`)",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sluicegate.console.loading.codes import CODES as SLA
+from sluicegate.console.trying.codes import CODES as TRYING
 from sluicegate.contracts.analysis.codes import CODES as ANALYSIS
 from sluicegate.contracts.diagnostics import Code
 from sluicegate.fallback_rules.codes import CODES as RULES
@@ -42,6 +43,6 @@ OWN: Final[Mapping[str, Code]] = {
         remedy="Keep the name and raise `spec.version`.",
     ),
 }
-CODES: Final[Mapping[str, Code]] = {**ANALYSIS, **OWN, **SLA}
+CODES: Final[Mapping[str, Code]] = {**ANALYSIS, **COMPATIBILITY, **OWN, **SLA, **TRYING}
 """Of workflows, and of the gate: the page contract-findings."""
 ALL: Final[Mapping[str, Code]] = {**RULES, **CODES}

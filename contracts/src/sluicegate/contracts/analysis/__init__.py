@@ -14,6 +14,7 @@ from sluicegate.contracts.analysis import (
     availability,
     conditions,
     cost,
+    edges,
     fallback,
     graph,
     idempotency,
@@ -44,6 +45,7 @@ CHECKS: tuple[Check, ...] = (
     idempotency.effects_happen_once,
     idempotency.mirrors_stay_away,
     cost.costs_stay_within,
+    edges.edges_cover,
 )
 
 

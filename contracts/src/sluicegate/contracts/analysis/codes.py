@@ -126,4 +126,23 @@ _CONDITIONS: Final[Mapping[str, Code]] = {
     ),
 }
 
-CODES: Final[Mapping[str, Code]] = {**_BUDGETS, **_FALLBACKS, **_GRAPH, **_CONDITIONS}
+_EDGES: Final[Mapping[str, Code]] = {
+    "InputNotCovered": Code(
+        title="a component may get what it does not take",
+        meaning="What the mapping puts into the field, by the contract of who gives it and its semantic domain, is more than the input contract of the component takes; the witness is such a value. An error when both "
+        "contracts speak of the matter (types, values, bounds), a warning when only the consumer's does. Nothing is told where the producer's contract says nothing.",
+        remedy="Narrow the producer's output contract, widen the consumer's input, or map the value.",
+    ),
+    "OutputNotCovered": Code(
+        title="the answer may break the workflow's contract",
+        meaning="What the answer is made of is more than `spec.contract.output` allows; the witness is such a value.",
+        remedy="Narrow the contract of the step that gives it, or widen the workflow's.",
+    ),
+    "StandInNotCovered": Code(
+        title="the stand-in does not take what the component took",
+        meaning="A component that answers instead of another gets the same input, and its contract refuses some of it.",
+        remedy="Let the stand-in take it, or choose another one.",
+    ),
+}
+
+CODES: Final[Mapping[str, Code]] = {**_EDGES, **_BUDGETS, **_FALLBACKS, **_GRAPH, **_CONDITIONS}

@@ -3,16 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from sluicegate.contracts.containment import Verdict
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 
-
-class Verdict(StrEnum):
-    """Of one consumer, or of the whole graph. What is not proven is no success: who enforces treats it as a failure."""
-
-    COMPATIBLE = "Compatible"
-    BREAKING = "Breaking"
-    UNKNOWN = "Unknown"
+CALLERS: Final = "callers"
+NOT_PROVEN: Final = "NotProven"
 
 
 class Level(StrEnum):
@@ -60,3 +57,18 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Breaking before Unknown before Compatible; of none: Compatible."""
     found = set(verdicts)
     return next((item for item in (Verdict.BREAKING, Verdict.UNKNOWN) if item in found), Verdict.COMPATIBLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A finding, and for whom it counts; an error without consumers counts for the whole only."""
+
+    diagnostic: Diagnostic
+    consumers: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it makes of the consumers."""
+        if self.diagnostic.severity is not Severity.ERROR:
+            return Verdict.COMPATIBLE
+        return Verdict.UNKNOWN if self.diagnostic.code == NOT_PROVEN else Verdict.BREAKING

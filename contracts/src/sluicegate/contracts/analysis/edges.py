@@ -1,0 +1,226 @@
+"""What a step gets is what its component takes: containment of schemas on every edge, after the mapping.
+
+A producer's contract, seen through the semantic domains of its fields, against the consumer's. Nothing is told where the
+producer's contract says nothing (``true``, ``{}``, a list without items): that is no promise that could break. An error
+is a contradiction of what both say (types, values, fields); a warning is a value that only one of them rules out.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sluicegate.contracts.analysis.calls import chain
+from sluicegate.contracts.analysis.producers import UNKNOWN, Producers, filled, given_by, parts_of
+from sluicegate.contracts.containment import Containment, Verdict, covers
+from sluicegate.contracts.containment.wording import shortened
+from sluicegate.contracts.diagnostics import Diagnostic, Severity
+from sluicegate.contracts.expressions import ExpressionError
+from sluicegate.contracts.paths import child
+from sluicegate.contracts.resources.workflow import Component, Phase
+from sluicegate.contracts.suggestions import shown
+from sluicegate.contracts.verification.facts import Facts, Site, Use
+
+_FIELDS_OF_TYPE: Final = {
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+    "array": frozenset({"minItems", "maxItems", "uniqueItems", "contains"}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """One thing that is given, and the contract that must take it."""
+
+    code: str
+    path: str
+    takes: Any
+    gives: Any
+    who: str  # who takes it
+    what: str  # what is given
+    consumer: str  # ``callers`` or ``steps.<name>``
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both sides say something."""
+        return self.gives is not UNKNOWN and self.takes is not True and self.takes != {}
+
+    def with_schemas(self, takes: Any, gives: Any) -> "Edge":
+        """The same edge between other schemas."""
+        return replace(self, takes=takes, gives=gives)
+
+
+def edges_cover(facts: Facts) -> Iterator[Diagnostic]:
+    """Every input of a step, of its stand-ins, and the answer."""
+    for edge in edges_of(facts):
+        if edge.is_known:
+            found = covered(edge)
+            if found.verdict is Verdict.BREAKING:
+                yield _finding(edge, found)
+
+
+def edges_of(facts: Facts) -> Iterator[Edge]:
+    """In the order of the steps, the answer last."""
+    return _edges(facts, Producers(facts))
+
+
+def covered(edge: Edge) -> Containment:
+    """Of an edge that is known."""
+    return covers(edge.takes, filled(edge.gives, edge.takes), is_closed=False)
+
+
+def _finding(edge: Edge, found: Containment) -> Diagnostic:
+    where = f" at {found.where}" if found.where else ""
+    return Diagnostic(
+        code=edge.code,
+        severity=Severity.ERROR if _contradicts(edge, found) else Severity.WARNING,
+        path=edge.path,
+        message=f"{edge.who} does not take all that {edge.what} may give{where}: {found.message}",
+        witness=shortened(_text(found.witness)),
+        hint="let the producer's contract say that it never gives that, or the consumer's that it takes it",
+    )
+
+
+def _contradicts(edge: Edge, found: Containment) -> bool:
+    """Whether the producer's contract speaks of the matter itself, or names a type or a field that is not taken."""
+    gives, takes = _at(edge.gives, found.where), _at(edge.takes, found.where)
+    if not isinstance(gives, dict) or not isinstance(takes, dict):
+        return True
+    if gives.keys() & {"enum", "const"}:
+        return True
+    if takes.keys() & {"enum", "const"}:
+        return not _is_type_only(gives, takes)
+    broad = any(takes.keys() & words for words in _FIELDS_OF_TYPE.values())
+    return not broad or not _is_type_only(gives, takes)
+
+
+def _is_type_only(gives: dict[str, Any], takes: dict[str, Any]) -> bool:
+    """The producer says the type, which the consumer takes, and nothing of the values."""
+    spoken = any(gives.keys() & words for words in _FIELDS_OF_TYPE.values())
+    names = gives.get("type")
+    allowed = takes.get("type", names)
+    return not spoken and (
+        names == allowed or (names == "integer" and allowed == "number") or _has(names, takes)
+    )
+
+
+def _has(name: Any, takes: dict[str, Any]) -> bool:
+    """Whether some value of the type is among those that are taken."""
+    kinds = {
+        "string": str,
+        "integer": int,
+        "number": int | float,
+        "boolean": bool,
+        "array": list,
+        "object": dict,
+    }
+    values = [takes["const"]] if "const" in takes else takes.get("enum", ())
+    kind = kinds.get(name) if isinstance(name, str) else None
+    return kind is not None and any(
+        isinstance(value, kind) and (name == "boolean" or not isinstance(value, bool)) for value in values
+    )
+
+
+def _at(schema: Any, pointer: str) -> Any:
+    """The part of a schema at a place of its values, as far as it is plainly there."""
+    for step in pointer.split("/")[1:]:
+        if not isinstance(schema, dict):
+            return schema
+        name = step.replace("~1", "/").replace("~0", "~")
+        fields = schema.get("properties")
+        below = fields.get(name) if isinstance(fields, dict) else None
+        if below is None and step.isdecimal():
+            below = schema.get("items")
+        if below is None:
+            return None
+        schema = below
+    return schema
+
+
+def _edges(facts: Facts, producers: Producers) -> Iterator[Edge]:
+    mapped: dict[int | None, list[Use]] = {}
+    for use in facts.uses:
+        if use.site in {Site.INPUTS, Site.OUTPUT}:
+            mapped.setdefault(use.step, []).append(use)
+    for number, step in enumerate(facts.steps):
+        component = facts.components.get(step.component)
+        for member in chain(facts, component) if component else ():
+            if not member.contract.enforcement:
+                yield from _inputs(facts, producers, number, member, mapped.get(number, []))
+    if not facts.spec.contract.enforcement:
+        yield from _answer(facts, producers, mapped.get(None, []))
+
+
+def _inputs(
+    facts: Facts, producers: Producers, number: int, member: Component, uses: list[Use]
+) -> Iterator[Edge]:
+    step = facts.steps[number]
+    code = "InputNotCovered" if member.name == step.component else "StandInNotCovered"
+    who = f"the input contract of {member.name}"
+    consumer = f"steps.{step.name}"
+    if step.inputs is None:
+        path = f"spec.steps[{number}]"
+        yield Edge(
+            code=code,
+            path=path,
+            takes=member.contract.input,
+            gives=producers.input,
+            who=who,
+            what="the workflow's input",
+            consumer=consumer,
+        )
+        return
+    yield from _fields(producers, uses, member.contract.input, (code, who, consumer))
+
+
+def _fields(producers: Producers, uses: list[Use], takes: Any, told: tuple[str, str, str]) -> Iterator[Edge]:
+    """One edge for each field of a mapping and each who may have made its value."""
+    code, who, consumer = told
+    fields = parts_of(takes, [use.field or "" for use in uses])
+    for use in uses:
+        for gives in _given(producers, use):
+            yield Edge(
+                code=code,
+                path=use.path,
+                takes=fields[use.field or ""],
+                gives=gives,
+                who=who,
+                what=use.text,
+                consumer=consumer,
+            )
+
+
+def _given(producers: Producers, use: Use) -> list[Any]:
+    if use.compiled is None:
+        return []
+    if use.compiled.is_constant:
+        try:
+            return [{"const": use.compiled.evaluate({})}]
+        except ExpressionError:
+            return []
+    return (
+        producers.at(use.compiled.references[0], use.text)
+        if use.compiled.is_path
+        else [given_by(use.compiled.result_type)]
+    )
+
+
+def _answer(facts: Facts, producers: Producers, uses: list[Use]) -> Iterator[Edge]:
+    takes = facts.spec.contract.output
+    if facts.spec.output is not None:
+        yield from _fields(producers, uses, takes, ("OutputNotCovered", "spec.contract.output", "callers"))
+        return
+    steps = [step for step in facts.steps if step.phase is Phase.IN_REQUEST]
+    for gives in producers.of_step(steps[-1].name) if steps else ():
+        yield Edge(
+            code="OutputNotCovered", path=child("spec.contract", "output"), takes=takes, gives=gives,
+            who="spec.contract.output", what=f"steps.{steps[-1].name}", consumer="callers",
+        )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return (
+        json.dumps(value, ensure_ascii=False, sort_keys=True)
+        if isinstance(value, dict | list)
+        else shown(value)
+    )
