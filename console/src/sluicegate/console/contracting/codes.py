@@ -6,6 +6,7 @@ from typing import Final
 from sluicegate.console.loading.codes import CODES as SLA
 from sluicegate.console.trying.codes import CODES as TRYING
 from sluicegate.contracts.analysis.codes import CODES as ANALYSIS
+from sluicegate.contracts.compatibility.codes import CODES as COMPATIBILITY
 from sluicegate.contracts.diagnostics import Code
 from sluicegate.fallback_rules.codes import CODES as RULES
 
