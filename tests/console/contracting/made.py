@@ -62,21 +62,19 @@ def changed(text: str, **spec: Any) -> str:
 
 
 def diagnostic(code: str = "RetryAmplification", **facts: Any) -> Diagnostic:
-    return Diagnostic(
-        **{
-            "code": code,
-            "severity": Severity.ERROR,
-            "path": "spec.components[0].retry",
-            "message": "20 calls, the limit is 10",
-            "witness": "callers 4 × agent retry 5 = 20",
-            "hint": "retry in one layer",
-            "subject": "AgentWorkflow/my-agent",
-            "source": "flows/a b.yaml",
-            "line": 12,
-            "column": 5,
-        }
-        | facts
-    )
+    given: dict[str, Any] = {
+        "code": code,
+        "severity": Severity.ERROR,
+        "path": "spec.components[0].retry",
+        "message": "20 calls, the limit is 10",
+        "witness": "callers 4 × agent retry 5 = 20",
+        "hint": "retry in one layer",
+        "subject": "AgentWorkflow/my-agent",
+        "source": "flows/a b.yaml",
+        "line": 12,
+        "column": 5,
+    }
+    return Diagnostic(**(given | facts))
 
 
 def finding(standing: Standing = Standing.NEW, *, refused: bool = False, **facts: Any) -> Finding:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import jsonschema
@@ -142,10 +143,10 @@ def test_annotations_begin_with_what_fails_and_leave_out_what_is_let_through() -
 
 
 def test_a_file_is_told_from_the_root_of_the_checkout(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "part").mkdir()  # type: ignore[operator]
-    monkeypatch.chdir(tmp_path / "part")  # type: ignore[operator]
+    (tmp_path / "part").mkdir()
+    monkeypatch.chdir(tmp_path / "part")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     assert "file=part/flows/a b.yaml," in render(MIXED, ReportFormat.GITHUB)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.console import exits
-from sluicegate.console.contracting.report import Result, Standing
+from sluicegate.console.contracting.report import Finding, Result, Standing
 from sluicegate.console.contracting.words import FailOn
 from sluicegate.contracts.diagnostics import Severity
 from tests.console.contracting.made import finding, report
@@ -28,7 +28,7 @@ ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
 )
-def test_a_result(sentence: str, findings: list, fail_on: FailOn, result: Result) -> None:
+def test_a_result(sentence: str, findings: list[Finding], fail_on: FailOn, result: Result) -> None:
     found = report(*findings, fail_on=fail_on)
     assert found.result is result
     codes = {Result.PASSED: exits.OK, Result.FAILED: exits.FINDINGS, Result.REFUSED: exits.REFUSED}

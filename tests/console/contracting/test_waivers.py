@@ -1,6 +1,7 @@
 """Waivers and baselines: what is let through, for whom, and until when."""
 
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from sluicegate.console.contracting.baseline import Baseline
 from sluicegate.console.contracting.report import Report, Result, Standing
 from sluicegate.console.contracting.settling import Allowed, settle
 from sluicegate.console.contracting.waivers import Waiver, Waivers
-from sluicegate.contracts.diagnostics import Diagnostic
 from sluicegate.contracts.errors import Refused
 from tests.console.contracting.made import diagnostic, finding, report
 
@@ -192,8 +192,8 @@ def test_a_baseline_leaves_out_what_is_waived_or_cannot_be_read_and_has_no_order
         ('{"findings": [{"fingerprint": "x"}]}', r"findings\[0\].fingerprint"),
     ],
 )
-def test_a_baseline_that_cannot_be_read_is_refused(text: str | None, told: str, tmp_path: object) -> None:
-    file = tmp_path / "b.json"  # type: ignore[operator]
+def test_a_baseline_that_cannot_be_read_is_refused(text: str | None, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "b.json"
     if text is not None:
         file.write_text(text)
     with pytest.raises(Refused, match=told):
@@ -201,8 +201,5 @@ def test_a_baseline_that_cannot_be_read_is_refused(text: str | None, told: str, 
 
 
 def test_a_fingerprint_does_not_know_lines_files_and_words() -> None:
-    def moved(**facts: object) -> Diagnostic:
-        return diagnostic(**facts)
-
-    assert moved(line=1, source="x", message="m", hint=None).fingerprint == FOUND.fingerprint
-    assert moved(path="spec").fingerprint != FOUND.fingerprint
+    assert diagnostic(line=1, source="x", message="m", hint=None).fingerprint == FOUND.fingerprint
+    assert diagnostic(path="spec").fingerprint != FOUND.fingerprint

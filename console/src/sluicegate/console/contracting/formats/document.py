@@ -1,7 +1,7 @@
 """JSON, with a published schema: docs/reference/contract-report.schema.json."""
 
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -11,7 +11,7 @@ from sluicegate.console.contracting.words import FailOn
 from sluicegate.contracts.diagnostics import Severity
 from sluicegate.contracts.resources.base import Model
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION: Final = "1.0"
 """The first number changes when a reader must; the second when something is added."""
 
 
