@@ -16,6 +16,7 @@ from sluicegate.console.reference import (
     http,
     metrics,
     resources,
+    rule_findings,
     status,
 )
 
@@ -30,6 +31,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "http-api.md": http.http_page,
     "metrics.md": metrics.metrics_page,
     "resources.md": resources.resources_page,
+    "rule-findings.md": rule_findings.rule_findings_page,
 }
 
 
