@@ -11,8 +11,9 @@ from sluicegate.contracts.resources.rollout import PlannedGate, PlannedStage
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.rollout import planning
-from sluicegate.rollout.exposure import Sight, declared_badness, sights
+from sluicegate.rollout.exposure import Seen, declared_badness, sights
 from sluicegate.rollout.outlook import reach_of
+from sluicegate.rollout.pairs import PairSight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class _Place:
     spec: WorkflowSpec
     stage: PlannedStage
     gate: PlannedGate
-    sight: Sight
+    sight: Seen
     path: str
     reach: float | None
 
@@ -86,7 +87,7 @@ def _too_few(place: _Place) -> Iterator[Problem]:
         f"and the declared traffic gives {int(values)} by the deadline",
         value=str(place.stage.max_duration_seconds),
         allowed=f"time for {units:.0f} units of the candidate: {_seconds(place, units)} s at this share",
-        hint=_hint(place.stage),
+        hint=_hint(place),
     )
 
 
@@ -94,6 +95,8 @@ def _why(place: _Place, least: int) -> str:
     if place.gate.signal is Signal.P95_LATENCY and least == planning.BOUNDARY:
         before = f" after the {place.sight.spent} that set its boundary" if place.sight.spent else ""
         return f"a p95 says nothing below {planning.BOUNDARY} units{before}"
+    if isinstance(place.sight, PairSight):
+        return f"it takes {least} pairs in which both versions are ablated, whatever they show"
     return f"even if every unit were as clear as can be it takes {least} compared units"
 
 
@@ -103,7 +106,10 @@ def _seconds(place: _Place, units: float) -> int:
     return round(units / rate + 0.5) + place.spec.rollout.outcome_window_seconds
 
 
-def _hint(stage: PlannedStage) -> str:
+def _hint(place: _Place) -> str:
+    stage = place.stage
     if stage.name is Stage.FULL:
         return "raise maxDurationSeconds"
+    if isinstance(place.sight, PairSight) and place.sight.seen < 1.0:
+        return f"raise maxDurationSeconds, share or ablationShare, or `skipStages: [{stage.name}]`"
     return f"raise maxDurationSeconds or share, or `skipStages: [{stage.name}]`"

@@ -23,7 +23,8 @@ from sluicegate.observability.track import (
     Track,
     design_of,
 )
-from sluicegate.rollout import planning
+from sluicegate.rollout import pairs, planning
+from sluicegate.rollout.pairs import PairSight
 
 _DEFAULT_BADNESS: Final = {
     Signal.SUCCESS_RATE: 0.05,
@@ -98,7 +99,10 @@ def declared_badness(spec: WorkflowSpec, signal: Signal) -> float | None:
     }.get(signal)
 
 
-def sights(spec: WorkflowSpec) -> dict[Stage, dict[str, Sight | None]]:
+Seen = Sight | PairSight
+
+
+def sights(spec: WorkflowSpec) -> dict[Stage, dict[str, Seen | None]]:
     """Of every planned stage its gates by name; None where no units of the arms are compared.
 
     Nothing of runtime Service, where people alone advance a stage.
@@ -116,7 +120,7 @@ def _rollout(spec: WorkflowSpec) -> RolloutSpec:
 
 def _of_stage(
     spec: WorkflowSpec, rollout: RolloutSpec, stage: PlannedStage
-) -> Iterator[tuple[str, Sight | None]]:
+) -> Iterator[tuple[str, Seen | None]]:
     baseline = {
         planning.baseline_key(gate.signal, component): str(
             displayed(gate.signal, assumed_badness(spec, gate.signal))
@@ -131,6 +135,9 @@ def _of_stage(
     for gate in stage.gates:
         found = asked.get(gate.signal)
         bad = assumed_badness(spec, gate.signal)
+        if gate.signal is Signal.SHAPLEY_VARIANCE:
+            yield gate.name, pairs.sight(spec, stage, gate, assumed_badness(spec, Signal.REWARD))
+            continue
         yield gate.name, _sight(stage, gate, found, bad) if found and _is_sound(stage, gate) else None
 
 

@@ -9,7 +9,7 @@ from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.observability.passage import first
 from sluicegate.rollout import planning
-from sluicegate.rollout.exposure import Sight, sights
+from sluicegate.rollout.exposure import Seen, sights
 from sluicegate.rollout.power import LATE, USUAL, GateOutlook, decided, of_gate
 
 
@@ -98,12 +98,12 @@ def _seconds(spec: WorkflowSpec, stage: PlannedStage, units: int | None) -> floa
     return max(sampling, float(stage.min_duration_seconds))
 
 
-def _required(stage: PlannedStage, seen: dict[str, Sight | None]) -> dict[str, Sight]:
+def _required(stage: PlannedStage, seen: dict[str, Seen | None]) -> dict[str, Seen]:
     found = {gate.name: seen[gate.name] for gate in stage.gates if gate.required}
     return {name: sight for name, sight in found.items() if sight is not None}
 
 
-def _stage(spec: WorkflowSpec, stage: PlannedStage, seen: dict[str, Sight | None]) -> StageOutlook:
+def _stage(spec: WorkflowSpec, stage: PlannedStage, seen: dict[str, Seen | None]) -> StageOutlook:
     reach = reach_of(spec, stage)
     gates = tuple(of_gate(gate, seen[gate.name], reach) for gate in stage.gates)
     found = _stage_units(tuple(_required(stage, seen).values()), reach)
@@ -139,8 +139,6 @@ def _binding(gates: tuple[GateOutlook, ...], min_runs: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _stage_units(
-    found: tuple[Sight, ...], reach: float | None
-) -> tuple[int | None, int | None, float | None]:
+def _stage_units(found: tuple[Seen, ...], reach: float | None) -> tuple[int | None, int | None, float | None]:
     chance = decided(found)
     return first(chance, USUAL), first(chance, LATE), None if reach is None else chance(reach)

@@ -12,7 +12,8 @@ from typing import Final
 from sluicegate.contracts.resources.rollout import PlannedGate
 from sluicegate.contracts.stages import Signal
 from sluicegate.observability.passage import first
-from sluicegate.rollout.exposure import Sight, failing, passing
+from sluicegate.rollout.exposure import Seen, failing, passing
+from sluicegate.rollout.pairs import PairSight
 
 USUAL: Final = 0.5
 LATE: Final = 0.8
@@ -26,7 +27,7 @@ _STEP: Final = 1e-3
 class GateOutlook:
     """One gate's part of the error budget, and what it can tell by the stage's deadline.
 
-    Units are the candidate's. needed, needed_late: until Pass, of half and of four in five candidates that equal
+    margin: of RewardShapleyVariance deltaPhi, by which a contribution may move. Units are the candidate's. needed, needed_late: until Pass, of half and of four in five candidates that equal
     stable; None: never, or modelled is False (the gate compares no units). in_time: chance of that Pass by the deadline. power, power_twice:
     chance to abort, by the deadline, a candidate that is worse by the margin and by twice the margin; abort_units,
     abort_units_twice: the median units of that. least: the smallest degradation found with a chance of 80 %. What
@@ -50,7 +51,7 @@ class GateOutlook:
     least: float | None = None
 
 
-def of_gate(gate: PlannedGate, sight: Sight | None, reach: float | None) -> GateOutlook:
+def of_gate(gate: PlannedGate, sight: Seen | None, reach: float | None) -> GateOutlook:
     """reach: units of the candidate by the deadline; None: not known. sight None: the gate compares no units."""
     plain = GateOutlook(
         name=gate.name,
@@ -63,24 +64,34 @@ def of_gate(gate: PlannedGate, sight: Sight | None, reach: float | None) -> Gate
     return plain if sight is None else _seen(plain, sight, reach)
 
 
-def decided(found: tuple[Sight, ...]) -> Callable[[float], float]:
+def decided(found: tuple[Seen, ...]) -> Callable[[float], float]:
     """Chance, by units of the candidate, that every one has passed an equal candidate."""
-    tests = [(sight, passing(sight)) for sight in found]
+    tests = [_passed(sight) for sight in found]
 
     def chance(units: float) -> float:
         product = 1.0
-        for sight, test in tests:
-            values = sight.values(units)
-            if values < sight.floor:
-                return 0.0
-            product *= test.chance(values, sight.safe_threshold) ** sight.parts
+        for passed in tests:
+            product *= passed(units)
         return product
 
     return chance
 
 
+def _passed(sight: Seen) -> Callable[[float], float]:
+    """Chance, by units of the candidate, that an equal candidate has passed one gate."""
+    if isinstance(sight, PairSight):
+        return lambda units: sight.alike(sight.values(units))
+    test = passing(sight)
+
+    def chance(units: float) -> float:
+        values = sight.values(units)
+        return 0.0 if values < sight.floor else test.chance(values, sight.safe_threshold) ** sight.parts
+
+    return chance
+
+
 @lru_cache(maxsize=4096)
-def _seen(plain: GateOutlook, sight: Sight, reach: float | None) -> GateOutlook:
+def _seen(plain: GateOutlook, sight: Seen, reach: float | None) -> GateOutlook:
     alone = decided((sight,))
     chances = {times: _aborted(sight, times * sight.margin) for times in (1, 2)}
     return GateOutlook(
@@ -102,8 +113,10 @@ def _seen(plain: GateOutlook, sight: Sight, reach: float | None) -> GateOutlook:
     )
 
 
-def _aborted(sight: Sight, worse: float) -> Callable[[float], float]:
+def _aborted(sight: Seen, worse: float) -> Callable[[float], float]:
     """Chance, by units of the candidate, that a candidate worse by so much has been aborted by this gate."""
+    if isinstance(sight, PairSight):
+        return lambda units: sight.differs(sight.values(units), worse)
     test = failing(sight, worse)
 
     def chance(units: float) -> float:
@@ -113,7 +126,7 @@ def _aborted(sight: Sight, worse: float) -> Callable[[float], float]:
     return chance
 
 
-def _least(sight: Sight, reach: float) -> float | None:
+def _least(sight: Seen, reach: float) -> float | None:
     """The smallest degradation found with a chance of 80 %; None when not even the largest is."""
     low, high = 0.0, 1.0 - sight.bad
     if _aborted(sight, high)(reach) < FOUND:
