@@ -37,8 +37,10 @@ class Served:
         self.store = LineageStore(self.path)
         self.world.restart()
 
-    async def start(self, version: str = "1.0.0", **watch: Any) -> None:
+    async def start(self, version: str = "1.0.0", output: dict[str, Any] | None = None, **watch: Any) -> None:
         wanted = staged(version, "http://127.0.0.1:9")
+        if output is not None:
+            wanted["spec"]["components"][0]["contract"] = {"output": output}
         wanted["spec"]["watch"] = WATCH | watch
         await self.world.memory.create(wanted)
         await self.look(3)
@@ -53,8 +55,8 @@ class Served:
             self.world.loop._gather = replace(self.world.loop._gather, evidence=FoldedEvidence(self.store))
             await self.world.round(seconds=61, units=0)
 
-    def users(self, count: int, mean: float | None, *, revision: str) -> None:
-        """Runs of the stable version; mean: of the rewards, None: no reward comes."""
+    def users(self, count: int, mean: float | None, *, revision: str, buys: float | None = None) -> None:
+        """Runs of the stable version; mean: of the rewards, None: no reward comes. buys: share of that intent."""
         lines = []
         for _ in range(count):
             self.number += 1
@@ -69,20 +71,24 @@ class Served:
                 window_seconds=0.0,
                 reward=reward,
                 started_at=at.isoformat(),
+                choices={} if buys is None else self.choice(buys),
             )
             lines.append(encode_run(made))
         for start in range(0, count, 400):  # a transaction closes 500 units at most
             self.store.ingest(lines[start : start + 400], now=self.world.clock.at + timedelta(seconds=60))
 
+    def choice(self, buys: float) -> dict[str, dict[str, float]]:
+        return {"agent.intent": {"buy" if self.random.random() < buys else "ask": 1.0}}
+
     async def revision(self) -> str:
         return (await self.world.memory.get(KEY))["status"]["stableRevision"]  # type: ignore[no-any-return]
 
-    async def said(self) -> Json:
+    async def said(self, condition: str = "RewardDecaying") -> Json:
         status = (await self.world.memory.get(KEY))["status"]
-        return next(one for one in status["conditions"] if one["type"] == "RewardDecaying")
+        return next(one for one in status["conditions"] if one["type"] == condition)
 
-    def alarms(self) -> list[str]:
-        return [event.message for event in self.world.events.seen.values() if event.reason == "RewardDecayed"]
+    def alarms(self, reason: str = "RewardDecayed") -> list[str]:
+        return [event.message for event in self.world.events.seen.values() if event.reason == reason]
 
 
 async def test_a_fall_of_the_reward_is_told_once_and_survives_every_restart(tmp_path: Path) -> None:
@@ -110,6 +116,36 @@ async def test_a_fall_of_the_reward_is_told_once_and_survives_every_restart(tmp_
     await served.look(3)
     assert await served.said() == alarm, "it stays until a person or a new version answers it"
     assert len(served.alarms()) == 1
+
+
+async def test_outputs_are_judged_by_a_baseline_that_was_frozen_after_the_promotion(tmp_path: Path) -> None:
+    served = Served(tmp_path / "l.db")
+    await served.start(output={"type": "object", "properties": {"intent": {"enum": ["ask", "buy"]}}})
+    revision = await served.revision()
+    served.users(150, 0.9, revision=revision, buys=0.2)
+    await served.look()
+    assert (await served.said("OutputsDrifting"))["reason"] == "Learning"
+    served.users(450, 0.9, revision=revision, buys=0.2)
+    await served.look()
+    healthy = await served.said("OutputsDrifting")
+    assert (healthy["status"], healthy["reason"]) == ("False", "Steady")
+    assert f"from {revision}@1" in healthy["message"]
+    for _ in range(5):
+        served.users(60, 0.9, revision=revision, buys=0.6)
+        served.restart()
+        await served.look()
+    alarm = await served.said("OutputsDrifting")
+    assert (alarm["status"], alarm["reason"]) == ("True", "OutputMoved")
+    assert alarm["message"].startswith("agent.intent: ")
+    assert len(served.alarms("OutputsDrifted")) == 1
+    assert (await served.said())["status"] == "False", "the reward is as it was"
+    await served.edit(baseline=2)
+    assert (await served.said("OutputsDrifting"))["status"] == "Unknown"
+    served.users(400, 0.9, revision=revision, buys=0.6)
+    await served.look()
+    again = await served.said("OutputsDrifting")
+    assert again["status"] == "False"
+    assert f"from {revision}@2" in again["message"]
 
 
 async def test_restarts_change_no_bit_and_folded_units_go(tmp_path: Path) -> None:

@@ -28,11 +28,25 @@ def is_watch(key: EvidenceKey) -> bool:
     return key.rollout.startswith(f"{_PREFIX}/")
 
 
+class WatchedOutput(NamedTuple):
+    """A field of a component's output that its contract bounds. numeric: it holds numbers."""
+
+    component: str
+    output: str
+    numeric: bool
+
+    @property
+    def key(self) -> str:
+        """As in ArmFacts."""
+        return f"{self.component}.{self.output}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchLook:
     """What is asked; see `resources.watch.Watch`. Another of anything is another watch, with a baseline of its own.
 
-    since: units before it belong to an earlier object of the same name.
+    since: units before it belong to an earlier object of the same name. outputs: whose values are followed;
+    drift_tolerance: by how much a share may move.
     """
 
     watched: Watched
@@ -42,6 +56,13 @@ class WatchLook:
     baseline_units: int
     baseline: int = 1
     since: datetime | None = None
+    outputs: tuple[WatchedOutput, ...] = ()
+    drift_tolerance: float = 0.05
+
+    @property
+    def name(self) -> str:
+        """Of the baseline: the version, and which of its baselines."""
+        return f"{self.watched.revision}@{self.baseline}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +101,32 @@ class WatchedSignal:
     alarm: Alarm | None = None
 
 
+class MovedOutput(NamedTuple):
+    """The value, or the border, whose share moved; before and after are shares."""
+
+    value: str
+    alarm: Alarm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedField:
+    """One output beside its frozen baseline.
+
+    units: that gave the field; gap: units since the last of them. baseline: (value, share) of the first units, empty while
+    they are counted; of numbers the shares above each border. log_e: of the detector that is nearest to its alarm, at
+    `threshold`. unseen: (value, first run) of values that no unit of the baseline gave, at most 8.
+    """
+
+    field: WatchedOutput
+    units: int = 0
+    gap: int = 0
+    baseline: tuple[tuple[str, float], ...] = ()
+    log_e: float = 0.0
+    threshold: float = 0.0
+    moved: MovedOutput | None = None
+    unseen: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvidence:
     """The watch as folded up to `cursor`."""
@@ -88,3 +135,4 @@ class WatchEvidence:
     cursor: int = 0
     units: int = 0
     signals: tuple[WatchedSignal, ...] = ()
+    outputs: tuple[WatchedField, ...] = ()

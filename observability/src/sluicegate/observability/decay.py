@@ -82,6 +82,18 @@ class Detector:
                 run=run,
             )
 
+    def skip(self, units: int, bad: float) -> None:
+        """Fold so many equal values at once, which belong to the baseline; before any other."""
+        if self.n or not 0 <= units <= self._wanted:
+            raise ValueError(
+                f"{units} equal values after {self.n}; allowed: at most {self._wanted}, as the first"
+            )
+        if not units:
+            return
+        self.n, self.total, self._squares = units - 1, (units - 1) * bad, (units - 1) * bad * bad
+        self.n += 1
+        self._learn(bad)
+
     def _learn(self, bad: float) -> None:
         self.total += bad
         self._squares += bad * bad
@@ -103,6 +115,16 @@ class Detector:
         """The detector now; 0 before its first value."""
         return sum(self._capital) / len(self._capital) if self._capital else 0.0
 
+    @property
+    def log_level(self) -> float:
+        """Natural log of `level`; 0 before its first value."""
+        return math.log(self.level) if self.level > 0.0 else 0.0
+
+    @property
+    def log_threshold(self) -> float:
+        """Natural log of what it has to reach."""
+        return math.log(self.threshold)
+
     def to_json(self) -> dict[str, Any]:
         """State; floats survive JSON bit for bit."""
         return {
@@ -112,7 +134,7 @@ class Detector:
             "limit": self.limit,
             "capital": list(self._capital),
             "run": self._run.to_json(),
-            "alarm": None if self.alarm is None else _alarm_json(self.alarm),
+            "alarm": None if self.alarm is None else alarm_json(self.alarm),
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
@@ -124,7 +146,7 @@ class Detector:
         if len(self._capital) != len(self._stakes):
             raise ValueError(f"state has {len(self._capital)} stakes, this version has {len(self._stakes)}")
         self._run = _Excursion(*data["run"])
-        self.alarm = None if data["alarm"] is None else _alarm_of(data["alarm"])
+        self.alarm = None if data["alarm"] is None else alarm_of(data["alarm"])
 
 
 def stakes(limit: float) -> tuple[float, ...]:
@@ -156,11 +178,13 @@ class _Excursion:
         return [self.score, self.n, self.total, None if self.since is None else self.since.isoformat()]
 
 
-def _alarm_json(alarm: Alarm) -> list[Any]:
+def alarm_json(alarm: Alarm) -> list[Any]:
+    """As JSON."""
     return [alarm.before, alarm.after, alarm.units, alarm.since.isoformat(), alarm.at.isoformat(), alarm.run]
 
 
-def _alarm_of(data: list[Any]) -> Alarm:
+def alarm_of(data: list[Any]) -> Alarm:
+    """The inverse of alarm_json."""
     before, after, units, since, at, run = data
     return Alarm(
         before=float(before),

@@ -1,7 +1,6 @@
 """The watch over a version that serves: its units in the store's order, folded into O(1) state."""
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
@@ -13,18 +12,20 @@ from sluicegate.contracts.evidence import ArmFacts, Observation
 from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import WatchedSignal, WatchEvidence, WatchLook
 from sluicegate.observability.decay import Detector
+from sluicegate.observability.drift.frozen import Frozen
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 class Watch:
-    """One detector of the reward and one of each component's fallbacks; the alarm rate is split over them.
+    """One detector of the reward and one of each component's fallbacks, over which the alarm rate is split; and the observed
+    outputs, with an alarm rate of their own.
 
     The same units give the same bytes, however they are cut into batches and wherever the watch is saved and loaded
     between. What is missing is no value: it moves no detector, and `gap` says how long it has been missing.
     """
 
-    __slots__ = ("_detectors", "_gaps", "cursor", "look", "units")
+    __slots__ = ("_detectors", "_gaps", "_outputs", "cursor", "look", "units")
 
     def __init__(self, look: WatchLook) -> None:
         self.look = look
@@ -39,6 +40,15 @@ class Watch:
             for _ in range(parts)
         ]
         self._gaps = [0] * parts
+        self._outputs = [
+            Frozen(
+                field,
+                wanted=look.baseline_units,
+                tolerance=look.drift_tolerance,
+                false_alarm_every=float(look.false_alarm_every * len(look.outputs)),
+            )
+            for field in look.outputs
+        ]
 
     def add(self, observation: Observation) -> bool:
         """Fold one unit; False when it was folded before, or belongs to an earlier object of the same name."""
@@ -61,6 +71,8 @@ class Watch:
                 continue
             self._gaps[place] = 0
             self._detectors[place].add(bad, observation.at, run)
+        for output in self._outputs:
+            output.add(facts, observation.at, run)
         return True
 
     def add_all(self, observations: Iterable[Observation]) -> int:
@@ -83,6 +95,7 @@ class Watch:
                 _shown(place, detector, self._gaps[place], self.look)
                 for place, detector in enumerate(self._detectors)
             ),
+            outputs=tuple(output.evidence() for output in self._outputs),
         )
 
     def to_bytes(self) -> bytes:
@@ -94,6 +107,7 @@ class Watch:
             "units": self.units,
             "gaps": self._gaps,
             "detectors": [detector.to_json() for detector in self._detectors],
+            "outputs": [output.to_json() for output in self._outputs],
         }
         return json.dumps(state, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
@@ -111,6 +125,8 @@ class Watch:
             watch._gaps = [int(gap) for gap in state["gaps"]]
             for detector, kept in zip(watch._detectors, state["detectors"], strict=True):
                 detector.restore(kept)
+            for output, kept in zip(watch._outputs, state["outputs"], strict=True):
+                output.restore(kept)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise Refused((Problem(path="watch", message=f"cannot be read: {error}"),)) from error
         return watch
@@ -133,7 +149,6 @@ def _shown(place: int, detector: Detector, gap: int, look: WatchLook) -> Watched
     alarm = detector.alarm
     if alarm is not None and is_reward:
         alarm = replace(alarm, before=1.0 - alarm.before, after=1.0 - alarm.after)
-    level = detector.level
     return WatchedSignal(
         signal=Signal.REWARD if is_reward else Signal.FALLBACK_RATE_MAX,
         component=None if is_reward else look.components[place - 1],
@@ -141,7 +156,7 @@ def _shown(place: int, detector: Detector, gap: int, look: WatchLook) -> Watched
         gap=gap,
         baseline=shown(detector.before),
         limit=shown(detector.limit),
-        log_e=math.log(level) if level > 0.0 else 0.0,
-        threshold=math.log(detector.threshold),
+        log_e=detector.log_level,
+        threshold=detector.log_threshold,
         alarm=alarm,
     )
