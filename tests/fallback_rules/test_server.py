@@ -4,6 +4,7 @@ import io
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -22,6 +23,7 @@ from sluicegate.contracts.errors import Refused
 from sluicegate.fallback_rules.server.app import Rules, application
 from sluicegate.fallback_rules.server.shelf import Key, Shelf, read
 from sluicegate.fallback_rules.server.telling import Telling
+from tests.operator.up import Up, until
 
 COLUMNS = [
     {"name": "intent", "value": "input.intent", "type": "Enum", "values": ["refund", "track"]},
@@ -275,6 +277,26 @@ def test_a_process_of_its_own_takes_new_files_and_stops_when_asked(
     assert asked(url)["ruleSet"]["version"] == "2.0.0"
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
+
+
+@pytest.mark.e2e
+def test_it_answers_with_gateway_operator_and_lineage_store_killed(
+    server: tuple[str, subprocess.Popen[bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """`up` is all three in local mode."""
+    url, _ = server
+    up = Up(tmp_path_factory.mktemp("up"))
+    try:
+        facts = up.start()
+    finally:
+        up.kill()
+    until("the gateway is gone", lambda: is_refused(facts.gateway_port))
+    assert asked(url)["rule"] == "small"
+
+
+def is_refused(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_it_imports_nothing_else_of_ours() -> None:

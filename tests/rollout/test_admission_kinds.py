@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from sluicegate.contracts.parsing import parse_data
+from sluicegate.contracts.resources.base import API_VERSION
 from sluicegate.rollout.admission import admit
 from sluicegate.rollout.model import AdmissionContext
 from tests.contracts import kinds
+from tests.gateway.rules import TABLE
 from tests.rollout.samples import T0
 
 CONTEXT = AdmissionContext(now=T0)
@@ -17,11 +19,56 @@ def admitted(item: dict[str, Any]) -> Any:
     return admit(None, parse_data(item), "ada", CONTEXT)
 
 
-@pytest.mark.parametrize("kind", ["ChangeProposal", "FallbackRuleSet", "GovernancePolicy"])
+@pytest.mark.parametrize("kind", ["ChangeProposal", "GovernancePolicy"])
 def test_what_nothing_acts_on_is_kept_with_a_warning(kind: str) -> None:
     answer = admitted(kinds.of(kind))
     assert answer.allowed
     assert answer.warnings == (f"{kind} is kept; this version does not act on it",)
+
+
+def rule_set(**spec: Any) -> Any:
+    whole = {
+        "apiVersion": API_VERSION,
+        "kind": "FallbackRuleSet",
+        "metadata": {"name": "care"},
+        "spec": TABLE | spec,
+    }
+    return parse_data(whole)
+
+
+def test_a_table_that_answers_every_input_is_accepted() -> None:
+    assert admit(None, rule_set(), "ada", CONTEXT).problems == ()
+
+
+def test_a_table_with_a_gap_is_refused_with_an_input_that_falls_through() -> None:
+    (problem,) = admit(None, rule_set(default=None), "ada", CONTEXT).problems
+    assert problem.message.startswith("RuleGap: ")
+    assert problem.value
+
+
+def test_all_mistakes_of_a_table_are_told_at_once() -> None:
+    rules = [{"id": "r", "when": {"intnt": {"oneOf": ["a"]}, "amont": {"below": "1"}}, "answer": {}}]
+    problems = admit(None, rule_set(rules=rules), "ada", CONTEXT).problems
+    assert {"spec.rules[0].when.intnt", "spec.rules[0].when.amont"} <= {one.path for one in problems}
+
+
+def test_a_version_names_one_table() -> None:
+    changed = rule_set(default={"answer": "another"})
+    (problem,) = admit(rule_set(), changed, "ada", CONTEXT).problems
+    assert (problem.path, problem.value) == ("spec.version", TABLE["version"])
+    assert admit(rule_set(), rule_set(default={"answer": "another"}, version="9"), "ada", CONTEXT).allowed
+
+
+def test_words_about_a_table_change_under_the_same_version() -> None:
+    assert admit(rule_set(), rule_set(description="for nights"), "ada", CONTEXT).allowed
+
+
+def test_a_stored_table_that_would_be_refused_now_keeps_its_labels_changeable() -> None:
+    stored = rule_set(default=None)
+    labelled = stored.model_copy(
+        update={"metadata": stored.metadata.model_copy(update={"labels": {"a": "b"}})}
+    )
+    assert admit(stored, labelled, "ada", CONTEXT).allowed
 
 
 def test_an_order_to_train_is_not_kept_for_a_later_version() -> None:

@@ -29,6 +29,12 @@ class Progress:
             if self._is_watched and self._done % _EVERY == 0:
                 self.show()
 
+    def step(self) -> None:
+        """One more is done."""
+        self._done += 1
+        if self._is_watched:
+            self.show()
+
     def show(self) -> None:
         """Draw the present state, if it has taken long enough."""
         if self._bar is None:

@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sluicegate.contracts import verification
+from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.digest import revision_digest
-from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.resources import (
     AgentWorkflow,
     Decision,
+    FallbackRuleSet,
     Resource,
     WorkflowRevision,
     WorkflowRollout,
 )
+from sluicegate.contracts.resources.fallback import RuleSetSpec
 from sluicegate.contracts.stages import Action, State
+from sluicegate.fallback_rules.proof import prove
+from sluicegate.fallback_rules.table import compile_table
 from sluicegate.rollout import capabilities, decisions, lint, planning, revisions
 from sluicegate.rollout.authority import OWN_KINDS, forbidden
 from sluicegate.rollout.model import Admission, AdmissionContext
@@ -68,6 +73,47 @@ def _anything(_old: Resource | None, _new: Resource, _context: AdmissionContext)
 def _kept(_old: Resource | None, new: Resource, _context: AdmissionContext) -> Admission:
     """A kind that is settled and has no behaviour yet: whoever writes it must not think that it is followed."""
     return Admission(warnings=(f"{new.kind} is kept; this version does not act on it",))
+
+
+def _rule_set(old: Resource | None, new: Resource, _context: AdmissionContext) -> Admission:
+    """A table that answers every input as its hit policy says, under a version that no other table has."""
+    if not isinstance(new, FallbackRuleSet) or new.metadata.deletion_timestamp is not None:
+        return Admission()
+    if old is not None and _spec(old) == _spec(new):
+        return Admission()  # stored already: its labels may change, whatever is wrong with it
+    try:
+        table = compile_table(new.spec)
+    except Refused as refused:
+        return Admission(problems=refused.problems)
+    found = prove(table).diagnostics
+    problems = tuple(_proved(one) for one in found if one.severity is Severity.ERROR)
+    if isinstance(old, FallbackRuleSet) and _is_another(old.spec, new.spec, table.digest):
+        problems += (
+            Problem(
+                path="spec.version",
+                message="the table changed, and the version did not",
+                value=new.spec.version,
+                hint="raise it: one version names one table, so that an answer can be traced to it",
+            ),
+        )
+    warned = tuple(f"{one.path}: {one.message}" for one in found if one.severity is not Severity.ERROR)
+    return Admission(problems=problems, warnings=() if problems else warned)
+
+
+def _proved(found: Diagnostic) -> Problem:
+    return Problem(
+        path=found.path, message=f"{found.code}: {found.message}", value=found.witness, hint=found.hint
+    )
+
+
+def _is_another(old: RuleSetSpec, new: RuleSetSpec, digest: str) -> bool:
+    """Whether a version names another table than it did. One that could never be used names none."""
+    if old.version != new.version:
+        return False
+    try:
+        return compile_table(old).digest != digest
+    except Refused:
+        return False
 
 
 def _order(_old: Resource | None, new: Resource, _context: AdmissionContext) -> Admission:
@@ -206,7 +252,7 @@ KINDS: Final[dict[str, Callable[[Resource | None, Resource, AdmissionContext], A
     "AgentWorkflow": _workflow,
     "Decision": _decision,
     "ChangeProposal": _kept,
-    "FallbackRuleSet": _kept,
+    "FallbackRuleSet": _rule_set,
     "GovernancePolicy": _kept,
     "RetrainingRun": _order,
 }

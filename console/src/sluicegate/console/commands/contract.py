@@ -1,4 +1,4 @@
-"""`sluicegate contract check|diff|init|baseline|waive`: the gate of contracts in CI."""
+"""`sluicegate contract check|diff|test|init|baseline|waive`: the gate of contracts in CI."""
 
 from datetime import datetime
 from pathlib import Path
@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from sluicegate.console import exits, output
-from sluicegate.console.commands import contract_init
+from sluicegate.console.commands import contract_init, contract_test
 from sluicegate.console.commands.apply import Files, Recursive
 from sluicegate.console.contracting.options import Judge, judged
 from sluicegate.console.contracting.words import LevelWord, Mode
 
-app = typer.Typer(no_args_is_help=True, help="Contracts in CI: check, diff, init, baseline, waive.")
+app = typer.Typer(no_args_is_help=True, help="Contracts in CI: check, diff, test, init, baseline, waive.")
+app.command("test")(contract_test.try_components)
 app.command("init")(contract_init.init)
 
 

@@ -1,4 +1,4 @@
-"""`sluicegate rules`: decision tables of business fallback, without a server."""
+"""`sluicegate rules`: decision tables of business fallback."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sluicegate.console import exits, output
+from sluicegate.console.commands import rules_serve
 from sluicegate.console.commands.apply import Files, Recursive
 from sluicegate.console.output import Format
 from sluicegate.console.session import Output
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from sluicegate.contracts.diagnostics import Diagnostic
 
 app = typer.Typer(
-    no_args_is_help=True, help="Decision tables of business fallback: check, prove, try, compare, exchange."
+    no_args_is_help=True,
+    help="Decision tables of business fallback: check, prove, try, compare, exchange, serve.",
 )
+app.command("serve")(rules_serve.serve)
 
 File = Annotated[
     Path, typer.Option("--filename", "-f", help="File with one FallbackRuleSet; - for standard input.")

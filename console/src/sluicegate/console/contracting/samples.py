@@ -31,7 +31,7 @@ def read(path: Path, format: str | None = None) -> tuple[Sample, ...]:
     Raises Refused when the file cannot be read, or holds no call.
     """
     runs = list(_values(path))
-    name = format or next((one for one, known in _SIGNS.items() if runs and known(runs[0])), None)
+    name = format or next((one for one, known in _SIGNS.items() if runs and known(runs[0])), "")
     if name not in FORMATS:
         raise _refused(path, "--format", "is not known", format or "no sign of one", ", ".join(FORMATS))
     found = [sample for run in runs for sample in FORMATS[name](run)]

@@ -9,6 +9,7 @@ import orjson
 from sluicegate.console.reference.markdown import page, table
 from sluicegate.contracts.resources.workflow import Component
 from sluicegate.contracts.runs import Arm
+from sluicegate.fallback_rules.server import app as rules
 from sluicegate.gateway import app
 from sluicegate.gateway.protocols import native
 from sluicegate.gateway.protocols.base import CallContext, Request
@@ -18,7 +19,7 @@ from sluicegate.operator.api import server as api
 
 
 def http_page() -> str:
-    """The three sides."""
+    """The four sides."""
     return page(
         "HTTP",
         "## Gateway",
@@ -45,6 +46,9 @@ def http_page() -> str:
         "## Local API",
         "On the Unix socket `api.sock` in the state folder: `curl --unix-socket ~/.local/state/sluicegate/api.sock http://local/version`.",
         *_documented(api.__doc__),
+        "## Rules server",
+        "`sluicegate rules serve --rules FOLDER`, or `python -m sluicegate.fallback_rules.server`: `http://127.0.0.1:8095`.",
+        *_documented(rules.__doc__),
     )
 
 

@@ -1,0 +1,1 @@
+"""`contract test`: recorded and made inputs at running components; both sides are held to the contract."""
