@@ -142,7 +142,7 @@ STATUSES: dict[str, dict[str, Any]] = {
         "observedGeneration": 1, "epoch": 3, "phase": "Progressing", "stableRevision": "agent-1", "stableVersion": "1.0.0",
         "candidateRevision": "agent-2", "rollout": "agent-1", "stage": "Canary", "traffic": _SHARE, "planVersion": 2,
         "progress": {
-            "candidate": "2.0.0", "traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100", "attempt": 1,
+            "candidate": "2.0.0", "traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100", "decisionIn": "1 min", "attempt": 1,
             "nextEvaluationAt": _NOW, "numbersAt": _NOW,
         },
         "latchedDigests": [DIGEST], "changedBy": "ada", "message": "m", "conditions": [_CONDITION], "lastChange": _NOW,
@@ -153,7 +153,7 @@ STATUSES: dict[str, dict[str, Any]] = {
         "outcome": "Aborted", "message": "m", "startedAt": _NOW, "endedAt": _NOW, "drainingSince": _NOW, "planVersion": 2,
         "programmedVersion": 2, "share": _SHARE, "samples": 41, "needed": 100, "nextEvaluationAt": _NOW, "baseline": {"a": "0.9"},
         "latencyBoundaryMs": "120.5", "gates": [_FOUND], "numbersAt": _NOW, "evidenceDigest": DIGEST,
-        "summary": {"traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100"},
+        "summary": {"traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100", "decisionIn": "1 min"},
         "history": [
             {
                 "stage": "Canary", "attempt": 1, "startedAt": _NOW, "endedAt": _NOW, "leftBy": "Pass", "evidenceDigest": DIGEST,
