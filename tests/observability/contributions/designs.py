@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize  # type: ignore[import-untyped]
 
 from sluicegate.observability.contributions.coalitions import probability
@@ -16,6 +17,7 @@ from tests.observability import designs as units
 from tests.observability.contributions.paired import VALUES
 from tests.observability.simulation import Array
 
+Masks = NDArray[np.int64]
 LOOKS, PLAYERS, LEAST, LEAST_PAIRS = units.LOOKS, 5, 50, 1000
 PLANNER, TOOLS = 0, 1
 _SLICE = 240
@@ -73,7 +75,7 @@ DESIGNS: dict[str, tuple[Truth, Draw]] = {
 }
 
 
-def drawn(generator: np.random.Generator, design: str, rows: int) -> tuple[Array, Array]:
+def drawn(generator: np.random.Generator, design: str, rows: int) -> tuple[Masks, Array]:
     """Coalitions (rows, units), and rewards (candidate and stable, rows, units)."""
     truth, draw = DESIGNS[design]
     chances = [probability(PLAYERS, mask) for mask in range(1 << PLAYERS)]
@@ -81,7 +83,7 @@ def drawn(generator: np.random.Generator, design: str, rows: int) -> tuple[Array
     return masks, draw(generator, np.stack([truth.candidate[masks], VALUES[masks]]))
 
 
-def outcomes(masks: Array, rewards: Array) -> Array:
+def outcomes(masks: Masks, rewards: Array) -> Array:
     """(2, rows, units, players): z = β + W(S)/p(S)·(y − m(S)), m by the units before."""
     inside = (masks[..., None] >> np.arange(PLAYERS)) & 1
     gains = _gains()[masks]
@@ -185,9 +187,11 @@ def wrong(
     return int(aborted.sum()), int(promoted.sum())
 
 
-def _differs(look: Look, truth: Truth, alpha: float, reach_of: Callable[[Array, float], Array]) -> Array:
+def _differs(
+    look: Look, truth: Truth, alpha: float, reach_of: Callable[[Array, float], Array]
+) -> NDArray[np.bool_]:
     """Half of α for the variance, half for the components."""
     apart = np.abs(look.difference) - reach_of(look.units, alpha / 2.0) * look.error > truth.delta
     near = np.abs(look.shifts) - reach_of(look.units, alpha / 2.0 / PLAYERS)[:, None] * look.shift_errors
-    found: Array = apart | (near > truth.delta_phi).any(axis=2)
+    found: NDArray[np.bool_] = apart | (near > truth.delta_phi).any(axis=2)
     return found

@@ -13,6 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from sluicegate.contracts.evidence import Question
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.observability.contributions.coalitions import probability
+from sluicegate.observability.contributions.exact import shapley
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import gates, planning
 from sluicegate.rollout.judging import View
@@ -47,7 +48,7 @@ def test_the_interval_of_one_look_would_break_the_promise() -> None:
 def test_the_coalitions_are_drawn_as_the_gateway_draws_them() -> None:
     assert sum(probability(5, mask) for mask in range(32)) == pytest.approx(1.0)
     outcome = designs._gains().T @ np.diag([probability(5, mask) for mask in range(32)]) @ paired.VALUES
-    assert outcome == pytest.approx(designs.shapley(paired.VALUES))
+    assert outcome == pytest.approx(shapley(paired.VALUES))
 
 
 @pytest.mark.parametrize(("design", "verdict"), [("far", Verdict.FAIL), ("same", Verdict.PASS)])
