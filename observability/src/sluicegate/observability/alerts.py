@@ -154,4 +154,20 @@ ALERTS: Final = (
         severity="warning",
         summary="{{ $labels.instance }}: gateway workers ended more than three times in 15 minutes.",
     ),
+    Alert(
+        name="SluicegateRuleSetRefused",
+        expr="max by (namespace, instance) (sluicegate_rules_refused_files) > 0 "
+        "or max by (namespace, instance) (sluicegate_rules_folder_unreadable) > 0",
+        hold="5m",
+        severity="warning",
+        summary="{{ $labels.instance }}: the rules server cannot use the newest rule sets; what it read before goes on answering.",
+    ),
+    Alert(
+        name="SluicegateRulesWithoutAnswer",
+        expr="sum by (namespace, rule_set) "
+        '(increase(sluicegate_rules_answers_total{outcome!~"Rule|Default"}[15m])) > 0',
+        hold="0s",
+        severity="warning",
+        summary="{{ $labels.namespace }}/{{ $labels.rule_set }}: the rules server was asked and had no answer; `outcome` says why.",
+    ),
 )

@@ -1,6 +1,9 @@
 """Metrics, from the catalogue that makes them."""
 
-from sluicegate.console.reference.markdown import page
+from collections.abc import Iterator
+
+from sluicegate.console.reference.markdown import page, table
+from sluicegate.fallback_rules.server.telling import Telling
 from sluicegate.observability import catalog, signals
 
 
@@ -19,4 +22,13 @@ def metrics_page() -> str:
         "Of each namespace, workflow, revision and arm (stable, candidate, control), counted as the gates count. How they differ from the store's "
         "own numbers, and the alerts: [metrics and alerts](../guides/metrics-and-alerts.md).",
         signals.reference().rstrip("\n"),
+        "## Rules server",
+        "On the port on which it answers, in every process of its own.",
+        table(("metric", "meaning"), _rules()),
     )
+
+
+def _rules() -> Iterator[tuple[str, str]]:
+    for family in Telling().registry.collect():
+        suffix = "_total" if family.type == "counter" else ""
+        yield f"`{family.name}{suffix}`", family.documentation
