@@ -2,13 +2,16 @@
 
 import itertools
 import math
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
 from sluicegate.console.loading.judging import LEAST_UNITS, SequentialJudge, least_to_pass
 from sluicegate.console.loading.ledger import Ledger, Run
+from sluicegate.console.loading.measuring import Measured
 from sluicegate.console.loading.plan import Arrival, Arrivals, Script, arrivals
+from sluicegate.console.loading.result import judged
 from sluicegate.console.loading.target import Meaning
 from sluicegate.contracts.sla import Bad, Measure, Promise, Unit
 from sluicegate.contracts.stages import Verdict
@@ -196,3 +199,18 @@ def test_no_more_sessions_are_measured_than_asked_for() -> None:
     found = list(arrivals(of, scripts([1])))
     assert [one.is_warm_up for one in found] == [True] * 10 + [False] * 7
     assert found[-1].at == pytest.approx(1.6)
+
+
+def test_a_generator_that_was_late_itself_decides_nothing() -> None:
+    ledger, _ = expecting(*[1] * 20)
+    for number in range(20):
+        ledger.add(number, run(number, 9.0, late=0.2 if number < 2 else 0.0))
+    assert ledger.counts.is_late
+    judge = SequentialJudge((LATENCY,), 0.05)
+    for _ in range(100):
+        judge.add(unit(latency=1.0))
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    found = Measured(
+        findings=judge.findings(), counts=ledger.counts, sessions=(), started_at=at, ended_at=at, seconds=20.0, ended_by="Planned"
+    )  # fmt: skip
+    assert (judge.findings()[0].verdict, judged(found).verdict) == (Verdict.FAIL, Verdict.INCONCLUSIVE)

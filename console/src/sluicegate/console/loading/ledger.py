@@ -63,6 +63,11 @@ class Counts:
     faults: Counter[str] = field(default_factory=Counter)
 
     @property
+    def is_late(self) -> bool:
+        """Whether the generator, or the machine, was so busy that not even what is bad is the service's."""
+        return self.late > LATE_SHARE * max(self.sessions, 1)
+
+    @property
     def kept_up(self) -> bool:
         """Whether the generator sent what it was asked to, when it was asked to."""
         return self.unsent + self.late <= LATE_SHARE * max(self.sessions, 1)

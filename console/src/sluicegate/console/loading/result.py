@@ -30,8 +30,10 @@ class Judged:
 
 
 def judged(measured: Measured) -> Judged:
-    """A failed promise fails whatever else; a load that was not sent, or an end before the verdicts, never passes."""
+    """Nothing passes when the load was not sent, or before all verdicts; and nothing fails on a generator that was itself late."""
     verdicts = {finding.verdict for finding in measured.findings}
+    if measured.counts.is_late:
+        return Judged(verdict=Verdict.INCONCLUSIVE, reason="LoadNotSent")
     if Verdict.FAIL in verdicts:
         return Judged(verdict=Verdict.FAIL, reason="PromiseBroken")
     if not measured.counts.kept_up:
@@ -121,7 +123,7 @@ def diagnostics(asked: Asked, measured: Measured, source: str) -> Iterator[tuple
     if asked.component is not None:
         where = f"spec.components[{asked.workflow.spec.components.index(asked.component)}].sla"
     for finding in measured.findings:
-        if finding.verdict in _WORST:
+        if finding.verdict in _WORST and not measured.counts.is_late:
             broken = finding.verdict is Verdict.FAIL
             yield (
                 finding.promise.measure.value,
