@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cluster
 SERVICES = (
     "workflows of runtime Service, on clusters with the Gateway API: tests/operator/cluster/test_routes.py"
 )
-JOBS = "gates with a Job: tests/cluster/test_sources.py"
+JOBS = "gates with a Job: tests/operator/cluster/test_jobs.py"
 HISTORY = "beyond the history that a workflow keeps, tests/rollout; the rest goes with its owner"
 WATCHING = "with `watchNamespaces`, its own namespace is no longer among those that it follows"
 RARE = {
