@@ -91,6 +91,11 @@ def business(metric: str, by: float, **label: str) -> dict[str, str]:
     return series(f"sluicegate_business_fallback_{metric}_total", labels, f"0+{by}x90")
 
 
+def decided(outcome: str) -> dict[str, str]:
+    labels = {"namespace": "shop", "rule_set": "care", "outcome": outcome}
+    return series("sluicegate_rules_answers_total", labels, "0+1x90")
+
+
 FELL = "sluicegate_component_fallback_runs_total"
 CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
     ("SluicegateSuccessLow", "answers break the contract", True, [*traffic(8, 2), *sla(minSuccessRate=0.9)]),
@@ -203,6 +208,21 @@ CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
         False,
         [series("sluicegate_gateway_worker_restarts_total", _STORE, "0x80 1x9")],
     ),
+    ("SluicegateRuleSetRefused", "a file", True, [stays("sluicegate_rules_refused_files", 1, **_STORE)]),
+    (
+        "SluicegateRuleSetRefused",
+        "the folder",
+        True,
+        [stays("sluicegate_rules_folder_unreadable", 1, **_STORE)],
+    ),
+    (
+        "SluicegateRuleSetRefused",
+        "all is used",
+        False,
+        [stays("sluicegate_rules_refused_files", 0, **_STORE)],
+    ),
+    ("SluicegateRulesWithoutAnswer", "inputs that are not understood", True, [decided("Input")]),
+    ("SluicegateRulesWithoutAnswer", "the default answers", False, [decided("Default")]),
 ]
 
 
