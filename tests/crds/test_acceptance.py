@@ -212,7 +212,17 @@ def test_columns_show_where_a_workflow_stands(server: Server, installed: Control
     assert head.split() == [
         "NAME", "PHASE", "STAGE", "CANDIDATE", "TRAFFIC", "GATE", "READY", "AGE", "STABLE", "REASON", "SAMPLES", "DECISION-IN", "NEXT", "ATTEMPT",
     ]  # fmt: skip
-    for word in ("Progressing", "Canary", "2.0.0", "1 % mirrored", "Wait 0/1", "1.0.0", "Waiting", "41/100", "1 min"):
+    for word in (
+        "Progressing",
+        "Canary",
+        "2.0.0",
+        "1 % mirrored",
+        "Wait 0/1",
+        "1.0.0",
+        "Waiting",
+        "41/100",
+        "1 min",
+    ):
         assert word in row
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources import WorkflowRollout
+from sluicegate.contracts.resources.measured import Measured
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.rollout import arrival, gates, planning
@@ -101,7 +102,7 @@ def test_the_gates_sentence_and_the_status_tell_the_same_time() -> None:
     ],
 )
 def test_looks_at_a_value(source: dict[str, Any], found: dict[str, int], expected: float | None) -> None:
-    held = measured.Measured(gate="outside", **found)
+    held = Measured(gate="outside", **found)
     gate = measured.gate(source)
     assert gate.source is not None
     assert arrival.of_looks(gate.source, held) == expected

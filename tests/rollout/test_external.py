@@ -338,10 +338,12 @@ def test_counts_of_jobs_are_those_of_counters_that_grew_by_as_much() -> None:
 
 
 def jobs_of(stage: str = "Canary", **job: Any) -> tuple[Any, ...]:
-    gates_ = [{"name": "load", "source": {"job": JOB["job"] | job, "intervalSeconds": 5}}]
-    spec = remember(service_spec(**{stage: gates_}))
+    gates_: dict[str, Any] = {
+        stage: [{"name": "load", "source": {"job": JOB["job"] | job, "intervalSeconds": 5}}]
+    }
+    spec = remember(service_spec(**gates_))
     item = in_stage(Stage(stage), spec)
-    stable, new = revision(service_spec("1.0.0", **{stage: gates_}), 1), revision(spec, 2)
+    stable, new = revision(service_spec("1.0.0", **gates_), 1), revision(spec, 2)
     seen = RolloutObserved(rollout=item, workflow=workflow(spec), stable=stable, candidate=new, programmed=9)
     return item, seen
 

@@ -76,7 +76,10 @@ def test_a_latency_is_a_warning_when_it_is(
 def test_what_this_version_does_not_follow_is_a_warning() -> None:
     spec = workflow_spec("2.0.0")
     extra = {
-        "businessFallback": {"ruleSet": "rules", "drill": {"schedule": "0 9 1 * *", "share": {"numerator": 1}}},
+        "businessFallback": {
+            "ruleSet": "rules",
+            "drill": {"schedule": "0 9 1 * *", "share": {"numerator": 1}},
+        },
         "retraining": [{"component": "agent", "when": {}, "backend": {}}],
         "contract": {"sla": {"maxAmplification": 4}},
     }

@@ -175,7 +175,7 @@ def test_a_stage_is_decided_no_sooner_than_its_slowest_gate() -> None:
 
 def test_the_questions_are_those_of_the_rollout() -> None:
     """The estimate asks of the same design as the fold: pairs, beside stable's traffic, one arm."""
-    designs = {stage: {one.design for one in seen.values() if one} for stage, seen in
+    designs = {stage: {one.design for one in seen.values() if isinstance(one, exposure.Sight)} for stage, seen in
                exposure.sights(workflow_spec("2.0.0")).items()}  # fmt: skip
     assert {stage: len(found) for stage, found in designs.items()} == dict.fromkeys(Stage, 1)
     assert [next(iter(designs[stage])).value for stage in Stage] == ["Paired", "Paired", "Split", "OneSample"]

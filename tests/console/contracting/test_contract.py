@@ -267,8 +267,8 @@ def test_what_is_not_proven_fails_or_warns(
 
     from sluicegate.console.contracting import comparing
     from sluicegate.contracts.compatibility import Verdict
+    from sluicegate.contracts.compatibility import compare as real
 
-    real = comparing.compare
     monkeypatch.setattr(
         comparing, "compare", lambda *words, **facts: replace(real(*words, **facts), verdict=Verdict.UNKNOWN)
     )

@@ -3,9 +3,10 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +51,13 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def any_report(words: tuple[str, str, str, str, str]) -> Report:
     message, path, witness, source, subject = words
-    facts = {"message": message, "path": path, "witness": witness, "source": source, "subject": subject}
+    facts: dict[str, Any] = {
+        "message": message,
+        "path": path,
+        "witness": witness,
+        "source": source,
+        "subject": subject,
+    }
     return report(finding(**facts), finding(Standing.WAIVED, **facts), finding(refused=True, **facts))
 
 

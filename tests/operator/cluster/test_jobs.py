@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -21,7 +21,9 @@ from sluicegate.rollout.measurements import Inquiry, Outcome
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = EvidenceKey("ro-1", Stage.CANARY, 1)
 Act = Callable[["Kube", Json], None]
-Acts, Names, Objects = list[Act], list[str], list[Json]
+Acts: TypeAlias = list[Act]
+Names: TypeAlias = list[str]
+Objects: TypeAlias = list[Json]
 """Types that a class with a method `list` cannot name."""
 
 
