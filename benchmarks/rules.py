@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from benchmarks.run import HERE, conditions, publish, section
@@ -23,7 +24,7 @@ ROUNDS = 7
 
 def spec_of(intents: int, steps: int) -> RuleSetSpec:
     """Two rules for each intent and step of the amount: complete, without overlap, with other bounds for each intent."""
-    rules = []
+    rules: list[dict[str, Any]] = []
     for intent in range(intents):
         for step in range(steps):
             begins, ends = str(40 * step + intent), str(40 * step + 40 + intent)
@@ -68,18 +69,16 @@ def rules() -> dict[str, Any]:
         last = {"intent": f"i{shape[0] - 1}", "amount": 99_999, "age": 40}
         assert table.decide(last).rule == spec.rules[-1].id
         found[f"{size} rules: answers a second, the last rule"] = round(
-            1 / _seconds(lambda table=table, last=last: table.decide(last), 20_000)
+            1 / _seconds(partial(table.decide, last), 20_000)
         )
         if size == 8:
             run = {"input": last, "steps": {}, "run": {}}
             found["8 rules: answers a second, values taken from a run"] = round(
-                1 / _seconds(lambda table=table, run=run: table.answer(run), 10_000)
+                1 / _seconds(partial(table.answer, run), 10_000)
             )
             found |= _zen(spec, last)
-        found[f"{size} rules: compiled, ms"] = round(
-            1e3 * _seconds(lambda spec=spec: compile_table(spec), 1), 2
-        )
-        found[f"{size} rules: proved, ms"] = round(1e3 * _seconds(lambda table=table: prove(table), 1), 2)
+        found[f"{size} rules: compiled, ms"] = round(1e3 * _seconds(partial(compile_table, spec), 1), 2)
+        found[f"{size} rules: proved, ms"] = round(1e3 * _seconds(partial(prove, table), 1), 2)
     proof = prove(table)
     assert proof.holds
     found["500 rules: cells of the grid"] = proof.cells
