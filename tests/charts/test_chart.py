@@ -292,6 +292,10 @@ BESIDES = {
     ("discovery.k8s.io", "endpointslices", "", "list"),
     ("gateway.networking.k8s.io", "gateways", "", "get"),
     ("gateway.networking.k8s.io", "gatewayclasses", "", "get"),
+    *(
+        ("batch", "jobs", "", verb) for verb in ("create", "get", "delete")
+    ),  # gates that run a Job: jobGates.enabled
+    ("", "pods", "", "list"),
     *(("gateway.networking.k8s.io", "httproutes", "", verb) for verb in ("get", "list", "watch", "patch")),
 }
 """Rights that the operator does not insist on when it starts."""

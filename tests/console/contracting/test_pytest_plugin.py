@@ -23,7 +23,7 @@ def ran(folder: Path, *words: str) -> tuple[int, str]:
     (marker / "METADATA").write_text("Metadata-Version: 2.1\nName: flows\nVersion: 0\n")
     (marker / "entry_points.txt").write_text(f"[pytest11]\nsluicegate-contracts = {MODULE}\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-    environ |= {"PYTHONPATH": str(folder / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ |= {"PYTHONPATH": str(folder / "site"), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     off = ("asyncio", "xdist", "cov", "hypothesispytest", "anyio", "locust")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--rootdir", str(folder),
