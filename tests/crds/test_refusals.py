@@ -35,6 +35,8 @@ WEBHOOK_S = frozenset(
         "a fallback value outside its domain", "a domain of no field", "a domain of an unknown step",
         "a redaction that is no path", "a redaction of no step in particular", "a redaction of a step by number",
         "a redaction of an unknown step",
+        # rules that came later: what was stored before stays
+        "a delta of a rate", "a deltaPhi of a rate", "a margin of contributions",
         # defaults and sums over the whole workflow
         "a step slower than the workflow", "a stage that must end before it may", "a deadline before the samples",
         "a reward gate without a reward", "a Shapley gate without a reward", "a Shapley gate where every component is needed",

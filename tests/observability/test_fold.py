@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sluicegate.contracts.errors import Conflict, Refused
 from sluicegate.contracts.evidence import Observation, Question, RunFacts, SignalEvidence
 from sluicegate.contracts.stages import Signal, Stage
-from sluicegate.observability.fold import Fold
+from sluicegate.observability.fold import FORMAT, Fold
 from tests.observability import slow_fold
 from tests.observability.facts import (
     BASELINES,
@@ -481,12 +481,12 @@ def test_state_of_other_questions_starts_anew(changed: tuple[Question, ...]) -> 
 
 
 def test_state_of_another_format_starts_anew() -> None:
-    state = Fold(key(), QUESTIONS).to_bytes().replace(b'"format":3', b'"format":99')
-    with pytest.raises(Conflict, match="format 99, this version writes 3: it is folded anew"):
+    state = Fold(key(), QUESTIONS).to_bytes().replace(b'"format":%d' % FORMAT, b'"format":99')
+    with pytest.raises(Conflict, match=f"format 99, this version writes {FORMAT}: it is folded anew"):
         Fold.from_bytes(state, QUESTIONS)
 
 
-@pytest.mark.parametrize("state", [b"", b"{", b"[]", b"null", b'{"format":3}', b"\xff\xfe"])
+@pytest.mark.parametrize("state", [b"", b"{", b"[]", b"null", b'{"format":%d}' % FORMAT, b"\xff\xfe"])
 def test_state_that_cannot_be_read_is_refused(state: bytes) -> None:
     with pytest.raises(Refused, match="cannot be read"):
         Fold.from_bytes(state, QUESTIONS)
