@@ -8,7 +8,7 @@ read; it is never a verdict.
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -26,9 +26,12 @@ from sluicegate.rollout.workflows import reconcile_workflow
 log = structlog.get_logger(__name__)
 
 
+RESYNC_SHARE: Final = 0.25
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """resync: seconds after which every key is looked at again."""
+    """resync: seconds after which every key is looked at again; more, when that would take over RESYNC_SHARE of the rate."""
 
     resync: float = 60.0
     workers: int = 4
@@ -135,7 +138,7 @@ class Controller:
     async def _follow(self) -> None:
         """Everything that exists, then every change; again from the start when the watch came too late."""
         while True:
-            version = await self._queue_all()
+            version, _ = await self._queue_all()
             self.synced.set()
             try:
                 async for change in self._store.watch(KINDS, version):
@@ -145,22 +148,24 @@ class Controller:
             except Expired:
                 log.info("watch_expired", since=version)
 
-    async def _queue_all(self) -> int:
-        """Returns the oldest version that was listed."""
-        versions = []
+    async def _queue_all(self) -> tuple[int, int]:
+        """All that there is, behind what changes. Returns the oldest version that was listed, and how many keys there are."""
+        versions, count = [], 0
         for kind in sorted(self._looks):
             listing = await self._store.listing(kind)
             versions.append(listing.version)
             for item in listing.items:
                 for key in keys_of(item):
-                    self._queue.add(key)
-        return min(versions)
+                    self._queue.spare(key)
+                count += 1
+        return min(versions), count
 
     async def _resync(self) -> None:
+        count = 0
         while True:
-            half = self._pace.resync / 2
-            await self._clock.sleep(half + system.jitter(self._pace.resync))
-            await self._queue_all()
+            every = max(self._pace.resync, count / (RESYNC_SHARE * self._pace.limits.rate))
+            await self._clock.sleep(every / 2 + system.jitter(every))
+            _, count = await self._queue_all()
 
 
 def _own(item: Json) -> Iterator[Ref]:
