@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import orjson
@@ -57,21 +58,45 @@ class Gap:
 
 
 class Document:
-    """A root schema. is_local: its parts can be looked at one by one (no identifiers, dialect 2020-12)."""
+    """A root schema. What is known of the whole is found out when it is asked for."""
 
     def __init__(self, root: Any) -> None:
         self.root = root
-        keys = keys_in(root)
-        is_old = isinstance(root, dict) and "2020-12" not in str(root.get("$schema", "2020-12"))
-        self.is_local = not is_old and not keys & _ELSEWHERE
-        self.has_references = "$ref" in keys
-        self.nodes = sum(1 for _ in _objects(root))
-        references = list(_references(root))
-        self.refers_to_definitions = all(
-            reference.startswith(("#/$defs/", "#/definitions/")) for reference in references
-        )
-        self.unrolling = sum(len(references) <= most for most in _UNROLLED)
         self._parts: dict[int, tuple[Any, list[Any]]] = {}
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return keys_in(self.root)
+
+    @cached_property
+    def _all_references(self) -> tuple[str, ...]:
+        return tuple(_references(self.root)) if self.has_references else ()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its parts can be looked at one by one: no identifiers, dialect 2020-12."""
+        is_old = isinstance(self.root, dict) and "2020-12" not in str(self.root.get("$schema", "2020-12"))
+        return not is_old and not self._keys & _ELSEWHERE
+
+    @property
+    def has_references(self) -> bool:
+        """Whether anything in it may be a `$ref`."""
+        return "$ref" in self._keys
+
+    @cached_property
+    def nodes(self) -> int:
+        """Objects in it."""
+        return sum(1 for _ in _objects(self.root))
+
+    @cached_property
+    def refers_to_definitions(self) -> bool:
+        """Whether all its references stay right beside other schemas."""
+        return all(one.startswith(("#/$defs/", "#/definitions/")) for one in self._all_references)
+
+    @property
+    def unrolling(self) -> int:
+        """How often references are followed, so that the result stays small."""
+        return sum(len(self._all_references) <= most for most in _UNROLLED)
 
     @property
     def definitions(self) -> dict[str, Any]:
