@@ -118,14 +118,14 @@ class ServicePlace(Place):
             "spec": {"parentRefs": [{"name": "edge"}], "rules": rules},
         }
 
-    def wish(self, version: str) -> Json:
-        """Apply a version; one second in a stage is enough for a person."""
+    def wish(self, version: str, *gates: Json) -> Json:
+        """Apply a version; one second in a stage is enough for a person. gates: of Canary."""
         where = {
             "route": {"name": self.name, "rule": "agent"},
             "backend": {"name": self.backend(version), "port": 8080},
         }
         shares = {"Canary": 100, "Controlled": 4, "Full": 1}
-        stages = [
+        stages: list[Json] = [
             {
                 "name": stage,
                 "share": {"numerator": 1, "denominator": shares[stage]},
@@ -133,6 +133,8 @@ class ServicePlace(Place):
             }
             for stage in STAGES
         ]
+        if gates:
+            stages[0]["gates"] = list(gates)
         rollout = {"skipStages": ["Shadow"], "evaluationIntervalSeconds": 1, "stages": stages}
         spec = {"version": version, "runtime": "Service", "service": where, "rollout": rollout}
         return self.apply({"apiVersion": API_VERSION, "kind": "AgentWorkflow", "metadata": {}, "spec": spec})
