@@ -3,6 +3,7 @@
 from typing import Any
 
 from sluicegate.contracts.resources import AgentWorkflow
+from sluicegate.contracts.resources.workflow import Retry, Step
 from sluicegate.rollout import lint
 from sluicegate.rollout.admission import admit
 from tests.rollout.test_admission import WISH, changed, context
@@ -36,6 +37,18 @@ def test_an_error_that_is_stored_already_is_a_warning_when_something_else_change
     assert answer.problems == ()
     assert any("RetryAmplification" in text for text in answer.warnings)
     assert admit(stored, _retried(12), "alice", context()).problems, "a worse one is a new one"
+
+
+def test_a_stored_error_is_known_again_at_another_place_of_the_list() -> None:
+    """The same component, behind another one."""
+    stored = _retried(11)
+    (agent,) = stored.spec.components
+    first = agent.model_copy(update={"name": "first", "retry": Retry()})
+    steps = (Step(name="first", component="first"), Step(name="agent", component=agent.name))
+    spec = stored.spec.model_copy(update={"components": (first, agent), "steps": steps, "version": "2.0.0"})
+    moved = stored.model_copy(update={"spec": spec})
+    assert [one.path for one in lint.analysed(moved)[0]] == ["spec.components[1].retry"]
+    assert lint.analysed(moved, stored)[0] == ()
 
 
 def test_lint_shows_errors_as_problems_and_warnings_as_warnings() -> None:

@@ -57,6 +57,27 @@ def refined_output(spec: Spec) -> None:
     spec["contract"]["output"]["properties"]["response"]["maxLength"] = 10
 
 
+def guarded(spec: Spec) -> None:
+    spec["steps"][2]["when"] = "steps.plan.intent == 'track_order'"
+    takes("writer", intent={"enum": ["track_order"]})(spec)
+
+
+def referred(spec: Spec) -> None:
+    """As pydantic writes an enum."""
+    component(spec, "judge")["contract"]["input"]["$defs"] = {
+        "Word": {"enum": ["yes", "no"], "type": "string"}
+    }
+    takes("judge", answer={"$ref": "#/$defs/Word"})(spec)
+
+
+def closed(spec: Spec) -> None:
+    """The first component gets the whole input, and takes the fields that callers are told of, and no others."""
+    spec["steps"][0].pop("inputs")
+    component(spec, "planner")["contract"]["input"] = copy.deepcopy(spec["contract"]["input"]) | {
+        "additionalProperties": False
+    }
+
+
 WRONG: dict[str, tuple[Callable[[Spec], Any], tuple[str, Severity, str, str | None]]] = {
     "a word of the domain that the consumer does not take": (
         takes("writer", intent={"enum": ["track_order", "cancel_order", "other"]}),
@@ -68,6 +89,15 @@ WRONG: dict[str, tuple[Callable[[Spec], Any], tuple[str, Severity, str, str | No
     ),
     "a text that may be too long for the answer": (
         refined_output, ("OutputNotCovered", Severity.WARNING, "spec.output.response", '"aaaaaaaaaaa"'),
+    ),
+    "a value that the step's condition keeps away": (
+        guarded, ("InputNotCovered", Severity.WARNING, "spec.steps[2].inputs.intent", '"cancel_order"'),
+    ),
+    "a word behind a reference": (
+        referred, ("InputNotCovered", Severity.WARNING, "spec.steps[3].inputs.answer", '""'),
+    ),
+    "a field that nobody was told of": (
+        closed, ("InputNotCovered", Severity.WARNING, "spec.steps[0]", '{"k0": null, "user_query": "a"}'),
     ),
     "a literal": (literal, ("InputNotCovered", Severity.ERROR, "spec.steps[2].inputs.intent", '"refund"')),
     "an expression of a known type": (

@@ -1,6 +1,8 @@
 """All that can be said of a workflow before anything runs: what is wrong, what may be, and what it costs (`outlook`)."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -58,11 +60,19 @@ def analysed(
     """Errors and warnings of `contracts.analysis`. What `old` has already is a warning: what is stored may be changed in other places."""
     found = analysis.analyse(workflow)
     errors = [item for item in found if item.severity is Severity.ERROR]
-    known = (
-        {item.fingerprint for item in analysis.analyse(old)} if old is not None and errors else frozenset()
-    )
-    refused = [item for item in errors if item.fingerprint not in known]
+    known = Counter(map(_matter, analysis.analyse(old))) if old is not None and errors else Counter()
+    refused = []
+    for item in errors:
+        if known[_matter(item)]:
+            known[_matter(item)] -= 1
+        else:
+            refused.append(item)
     return tuple(map(_problem, refused)), tuple(_warning(item) for item in found if item not in refused)
+
+
+def _matter(item: Diagnostic) -> tuple[str, str, str | None]:
+    """What a finding says, wherever its step stands in the list."""
+    return item.code, re.sub(r"\[\d+\]", "[]", item.path), item.witness
 
 
 def _problem(item: Diagnostic) -> Problem:

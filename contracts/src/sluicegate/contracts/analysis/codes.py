@@ -130,7 +130,7 @@ _EDGES: Final[Mapping[str, Code]] = {
     "InputNotCovered": Code(
         title="a component may get what it does not take",
         meaning="What the mapping puts into the field, by the contract of who gives it and its semantic domain, is more than the input contract of the component takes; the witness is such a value. An error when both "
-        "contracts speak of the matter (types, values, bounds), a warning when only the consumer's does. Nothing is told where the producer's contract says nothing.",
+        "contracts plainly speak of the matter (types, values, bounds); a warning when only the consumer's does, when a condition of the step may keep the value away, or where a contract is composed (`$ref`, `anyOf`). Nothing is told where the producer's contract says nothing.",
         remedy="Narrow the producer's output contract, widen the consumer's input, or map the value.",
     ),
     "OutputNotCovered": Code(

@@ -21,6 +21,7 @@ from sluicegate.contracts.resources.workflow import Component, Phase
 from sluicegate.contracts.suggestions import shown
 from sluicegate.contracts.verification.facts import Facts, Site, Use
 
+_COMPOSED: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if"})
 _FIELDS_OF_TYPE: Final = {
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
     "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
@@ -39,6 +40,7 @@ class Edge:
     who: str  # who takes it
     what: str  # what is given
     consumer: str  # ``callers`` or ``steps.<name>``
+    is_guarded: bool = False  # the step has a condition, which may keep the value away
 
     @property
     def is_known(self) -> bool:
@@ -82,16 +84,43 @@ def _finding(edge: Edge, found: Containment) -> Diagnostic:
 
 
 def _contradicts(edge: Edge, found: Containment) -> bool:
-    """Whether the producer's contract speaks of the matter itself, or names a type or a field that is not taken."""
+    """Whether both contracts plainly speak of the matter, so that a run is bound to break. What cannot be told so is a warning."""
     gives, takes = _at(edge.gives, found.where), _at(edge.takes, found.where)
+    if edge.is_guarded:
+        return False
+    if takes is False:
+        return gives is not None
     if not isinstance(gives, dict) or not isinstance(takes, dict):
+        return False
+    if _types(gives) and _types(takes) and not _types(gives) <= _types(takes):
         return True
+    if (gives.keys() | takes.keys()) & _COMPOSED or _only_unlisted(gives, takes):
+        return False
     if gives.keys() & {"enum", "const"}:
         return True
     if takes.keys() & {"enum", "const"}:
         return not _is_type_only(gives, takes)
     broad = any(takes.keys() & words for words in _FIELDS_OF_TYPE.values())
     return not broad or not _is_type_only(gives, takes)
+
+
+def _types(schema: dict[str, Any]) -> frozenset[str]:
+    """The types that a schema names; a number may be whole."""
+    named = schema.get("type", [])
+    found = {named} if isinstance(named, str) else {one for one in named if isinstance(one, str)}
+    return frozenset(found | {"integer"} if "number" in found else found)
+
+
+def _only_unlisted(gives: dict[str, Any], takes: dict[str, Any]) -> bool:
+    """Whether all that may break is a field that the producer does not list, to a consumer that takes listed ones only."""
+    is_closed = takes.get("additionalProperties") is False or takes.get("unevaluatedProperties") is False
+    return (
+        is_closed
+        and "additionalProperties" not in gives
+        and "patternProperties" not in gives
+        and set(gives.get("properties", ())) <= set(takes.get("properties", ()))
+        and set(takes.get("required", ())) <= set(gives.get("required", ()))
+    )
 
 
 def _is_type_only(gives: dict[str, Any], takes: dict[str, Any]) -> bool:
@@ -168,9 +197,11 @@ def _inputs(
             who=who,
             what="the workflow's input",
             consumer=consumer,
+            is_guarded=step.when is not None,
         )
         return
-    yield from _fields(producers, uses, member.contract.input, (code, who, consumer))
+    for edge in _fields(producers, uses, member.contract.input, (code, who, consumer)):
+        yield replace(edge, is_guarded=True) if step.when is not None else edge
 
 
 def _fields(producers: Producers, uses: list[Use], takes: Any, told: tuple[str, str, str]) -> Iterator[Edge]:
