@@ -189,6 +189,11 @@ async def test_an_answer_names_its_rule_and_table(
 MISTAKES: dict[str, tuple[Any, int, str]] = {
     "an input that is not understood": ({"values": {"intent": "refnd", "amount": 1}}, 422, "intent"),
     "an input that is missing": ({"context": {"input": {"intent": "track"}}}, 422, "amount"),
+    "an input that is a deep tree": (
+        {"values": {"intent": json.loads("[" * 300 + "]" * 300), "amount": 1}},
+        422,
+        "intent",
+    ),
     "no JSON": (b"{", 400, "no JSON"),
     "neither values nor context": ({"input": {}}, 400, '{"values"'),
     "both": ({"values": {}, "context": {}}, 400, '{"values"'),
@@ -226,12 +231,17 @@ async def test_metrics_count_answers_and_show_what_answers(client: Client, folde
     assert "sluicegate_rules_refused_files 1.0" in text
 
 
-async def test_it_is_ready_while_all_that_it_was_given_answers(client: Client, folder: Path) -> None:
+async def test_it_is_ready_while_anything_answers_and_tells_what_does_not(
+    client: Client, folder: Path
+) -> None:
+    """One bad file must not take the good ones out of the Service."""
     assert await client.get("/readyz") == (200, {"ready": True, "reasons": []})
     (folder / "broken.yaml").write_text("{")
     client.rules.shelf = read(folder, client.rules.shelf)
     status, told = await client.get("/readyz")
-    assert (status, len(told["reasons"])) == (503, 1)
+    assert (status, len(told["reasons"])) == (200, 1)
+    client.rules.shelf = Shelf()
+    assert (await client.get("/readyz"))[0] == 503
 
 
 @pytest.fixture

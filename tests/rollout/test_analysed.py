@@ -43,7 +43,8 @@ def test_a_stored_error_is_known_again_at_another_place_of_the_list() -> None:
     """The same component, behind another one."""
     stored = _retried(11)
     (agent,) = stored.spec.components
-    first = agent.model_copy(update={"name": "first", "retry": Retry()})
+    elsewhere = agent.endpoint.model_copy(update={"url": "http://first.shop.svc"})
+    first = agent.model_copy(update={"name": "first", "retry": Retry(), "endpoint": elsewhere})
     steps = (Step(name="first", component="first"), Step(name="agent", component=agent.name))
     spec = stored.spec.model_copy(update={"components": (first, agent), "steps": steps, "version": "2.0.0"})
     moved = stored.model_copy(update={"spec": spec})

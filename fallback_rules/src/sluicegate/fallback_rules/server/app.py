@@ -3,7 +3,7 @@
 | method and path | what it does |
 |---|---|
 | GET /healthz | alive |
-| GET /readyz | 200 once a rule set answers and no file is refused; else 503 with the reasons |
+| GET /readyz | 200 once a rule set answers, else 503; with the reasons why a file is not used |
 | GET /metrics | Prometheus text, or OpenMetrics |
 | GET /v1/rulesets | what answers: version, digest, columns; and what is refused |
 | POST /v1/rulesets/{namespace}/{name}/answer | ``{"values": {column: value}}``, or ``{"context": {"input": …, "steps": …, "run": …}}`` |
@@ -21,7 +21,7 @@ import orjson
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
-from sluicegate.contracts.suggestions import did_you_mean, listed
+from sluicegate.contracts.suggestions import did_you_mean, listed, shown
 from sluicegate.fallback_rules.server.shelf import Key, Served, Shelf
 from sluicegate.fallback_rules.server.telling import Telling, document_of
 from sluicegate.fallback_rules.table import Answered
@@ -69,7 +69,7 @@ async def _readyz(request: web.Request) -> web.Response:
     reasons = [str(problem) for problem in shelf.problems]
     if not shelf.sets:
         reasons.insert(0, "no rule set answers")
-    return _json({"ready": not reasons, "reasons": reasons}, status=503 if reasons else 200)
+    return _json({"ready": bool(shelf.sets), "reasons": reasons}, status=200 if shelf.sets else 503)
 
 
 async def _metrics(request: web.Request) -> web.Response:
@@ -116,8 +116,18 @@ async def _answer(request: web.Request) -> web.Response:
     document = {**document_of(told), "ruleSet": _identity(served)}
     if told.problem is not None:
         del document["answer"]
+        document["values"] = _short(told.values, served)
         return _problem(422, told.problem, **document)
     return _json(document)
+
+
+def _short(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
+    """What was looked at, as far as it is one of the columns and no tree."""
+    return {
+        name: value if isinstance(value, bool | int | float | None) else shown(value)
+        for name, value in values.items()
+        if name in _columns(served)
+    }
 
 
 def _asked(body: bytes, served: Served) -> tuple[Ask, Mapping[str, Any]] | str:

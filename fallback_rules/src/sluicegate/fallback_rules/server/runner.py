@@ -92,6 +92,10 @@ async def _look(rules: Rules, folder: Path) -> None:
         log.warning("rules_folder_unreadable", reason=str(error))
         rules.telling.folder(readable=False)
         return
+    except Exception:  # the server's one net: what answers goes on
+        log.exception("rules_reading_crashed")
+        rules.telling.folder(readable=False)
+        return
     rules.telling.folder(readable=True)
     if shelf is not rules.shelf:
         _exchange(rules, shelf)

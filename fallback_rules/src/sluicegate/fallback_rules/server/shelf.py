@@ -65,8 +65,8 @@ class Shelf:
 
 def read(folder: Path, before: Shelf) -> Shelf:
     """The folder now. The same Shelf when nothing changed. Raises Refused when the folder cannot be listed."""
-    stamps = dict(_stamps(folder))
     known = {path: one.stamp for path, one in before.files.items()}
+    stamps = dict(_stamps(folder, known))
     if stamps == known:
         return before
     files = {
@@ -76,8 +76,9 @@ def read(folder: Path, before: Shelf) -> Shelf:
     return _shelf(files)
 
 
-def _stamps(folder: Path) -> Iterator[tuple[Path, Stamp]]:
-    """Hidden entries are left out: a ConfigMap's volume keeps its older contents there."""
+def _stamps(folder: Path, known: Mapping[Path, Stamp]) -> Iterator[tuple[Path, Stamp]]:
+    """Hidden entries are left out: a ConfigMap's volume keeps its older contents there. A file that is there and cannot
+    be looked at is as it was."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -89,8 +90,12 @@ def _stamps(folder: Path) -> Iterator[tuple[Path, Stamp]]:
             continue
         try:
             found = path.stat()
-        except OSError:
+        except FileNotFoundError:
             continue  # gone between the two calls
+        except OSError:
+            if path in known:
+                yield path, known[path]
+            continue
         yield path, (found.st_ino, found.st_size, found.st_mtime_ns)
 
 

@@ -72,7 +72,7 @@ class Telling:
         for labels in now:
             self._loaded.labels(*labels).set(1)
         self._shown = now
-        self._refused.set(sum(1 for one in shelf.files.values() if one.problems))
+        self._refused.set(len({problem.source for problem in shelf.problems}))
 
 
 def outcome_of(told: Answered) -> str:
