@@ -20,6 +20,8 @@ from sluicegate.contracts.limits import MAX_BYTES, MAX_PROBLEMS
 from sluicegate.contracts.suggestions import shown
 from sluicegate.contracts.yaml_events import Composer, Loaded
 
+EMPTY = "the file is empty"
+"""Message of the problem of a file without a document."""
 _WRITTEN_AS_JSON = re.compile(r'[\[{\s]*"')
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -115,9 +117,7 @@ def _documents(loaded: list[Loaded], source: str) -> tuple[Document, ...]:
     if problems:
         raise Refused(tuple(problems[:MAX_PROBLEMS]))
     if not documents:
-        raise refused(
-            "the file is empty", source, value="no document", hint="`sluicegate init` writes a first one"
-        )
+        raise refused(EMPTY, source, value="no document", hint="`sluicegate init` writes a first one")
     return tuple(documents)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sluicegate.console.contracting import git, reading
@@ -14,7 +14,7 @@ from sluicegate.console.contracting.words import Mode
 from sluicegate.console.files import SUFFIXES
 from sluicegate.contracts.compatibility import Comparison, Level, Verdict, compare
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
-from sluicegate.contracts.documents import Document, load
+from sluicegate.contracts.documents import EMPTY, Document, load
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import placed
 from sluicegate.contracts.resources import AgentWorkflow
@@ -26,8 +26,9 @@ CHECK = "compatibility"
 def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
     """One side. text: a file or folder, ``git:<revision>:<path>``, or ``git:<revision>`` for the path of `beside`.
 
-    With ``git:<revision>`` files that were renamed since are found under their former names, and when there is nothing the
-    side is empty: everything is new. With a path of its own it must be there.
+    beside: the new side, when this is the old one. With ``git:<revision>`` files that were renamed since are found under
+    their former names. When a revision has no documents of this product, the old side is empty: everything is new. A path
+    of its own must be there.
     """
     if not text.startswith(git.PREFIX):
         return reading.files([Path(text)], recursive=recursive)
@@ -40,25 +41,33 @@ def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
 def _of_git(text: str, beside: str | None, *, recursive: bool) -> Loaded:
     name, _, given = text.removeprefix(git.PREFIX).partition(":")
     at = git.revision(name)
-    problems: list[Problem] = []
     if given:
         files = git.listed(at, Path(given), recursive=recursive) or (Path(given),)
-        return reading.parsed(_documents(at, files, problems), problems, where=text)
+        return _parsed(at, _wanted(files, Path(given)), text, is_old=beside is not None)
     if beside is None or beside.startswith(git.PREFIX):
         raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
     path = Path(beside)
-    files = (
-        *git.listed(at, path, recursive=recursive),
-        *git.earlier(at, path, recursive=recursive),
-    )
+    files = _wanted(git.listed(at, path, recursive=recursive), path)
+    former = git.earlier(at, path, recursive=recursive)
+    files += _wanted(former, path) if path.is_dir() else former
+    return _parsed(at, files, text, is_old=True)
+
+
+def _wanted(files: tuple[Path, ...], named: Path) -> tuple[Path, ...]:
+    """As a folder is read: by suffix, but for the very file that was named."""
+    return tuple(file for file in files if file.suffix in SUFFIXES or PurePosixPath(file) == git.seen(named))
+
+
+def _parsed(at: git.Revision, files: tuple[Path, ...], where: str, *, is_old: bool) -> Loaded:
+    problems: list[Problem] = []
     found = list(_documents(at, files, problems))
-    return reading.parsed(found, problems, where=text) if found or problems else Loaded(reads=())
+    if is_old:
+        problems = [problem for problem in problems if problem.message != EMPTY]
+    return reading.parsed(found, problems, where=where, may_be_empty=is_old)
 
 
 def _documents(at: git.Revision, files: tuple[Path, ...], problems: list[Problem]) -> Iterator[Document]:
     for file in files:
-        if len(files) > 1 and file.suffix not in SUFFIXES:
-            continue
         source = f"{git.PREFIX}{at.name}:{file}"
         try:
             yield from load(git.content(at, file), source=source)
@@ -90,7 +99,8 @@ def _compared(old: Loaded, new: Loaded, level: Level, mode: Mode, where: str) ->
     for former in left:
         found = refusals(former)
         if found:
-            yield _subject(former, found, checks=("parsing", "verification"), skipped=(CHECK,))
+            lost = judged(replace(_lost(former, found), source=where, line=1), mode, former.name)
+            yield _not_compared(former, lost)
         elif not new.unreadable:
             yield _subject(former, (_removed(former, where),))
 
@@ -136,9 +146,11 @@ def _path(read: Read) -> str:
 
 
 def _pair(old: Read | None, new: Read, level: Level, mode: Mode) -> Subject:
-    found = (*(refusals(old) if old else ()), *refusals(new))
-    if found:
-        return _subject(new, found, checks=("parsing", "verification"), skipped=(CHECK,))
+    refused, lost = refusals(new), refusals(old) if old else ()
+    if refused:
+        return _subject(new, (*lost, *refused), checks=("parsing", "verification"), skipped=(CHECK,))
+    if old is not None and lost:
+        return _not_compared(new, judged(placed(_lost(old, lost), new.document), mode, new.name))
     if old is None:
         return _subject(new, (), remarks=("new: there is nothing that it could break",))
     assert isinstance(old.resource, AgentWorkflow)  # noqa: S101 - without refusals it is one
@@ -158,6 +170,25 @@ def _pair(old: Read | None, new: Read, level: Level, mode: Mode) -> Subject:
 def _subject(read: Read, findings: tuple[Finding, ...], **others: Any) -> Subject:
     source, checks = read.document.source, others.pop("checks", (CHECK,))
     return Subject(name=read.name, source=source, checks=checks, findings=findings, **others)
+
+
+def _not_compared(read: Read, diagnostic: Diagnostic) -> Subject:
+    finding = Finding(diagnostic=diagnostic, check="parsing")
+    return _subject(read, (finding,), checks=("parsing", "verification"), skipped=(CHECK,))
+
+
+def _lost(old: Read, refusals: tuple[Finding, ...]) -> Diagnostic:
+    """Of an old version that would be refused now. It can be waived: else nothing could ever replace it."""
+    first = refusals[0].diagnostic
+    told = f"{first.path}: {first.message}" if first.path else first.message
+    return Diagnostic(
+        code=NOT_PROVEN,
+        severity=Severity.ERROR,
+        path="",
+        message=f"the old version in {old.document.source} would be refused, so nothing was compared: {told}",
+        witness=told,
+        hint="compare with the last version that was taken, or waive this until a day",
+    )
 
 
 def _removed(old: Read, where: str) -> Finding:

@@ -36,7 +36,7 @@ def listed(at: Revision, path: Path, *, recursive: bool = True) -> tuple[Path, .
 
     Raises Refused when git cannot tell: the path is in no repository, for instance.
     """
-    found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, "--", str(_seen(path)))
+    found = _git("ls-tree", "-r", "-z", "--name-only", at.commit, "--", str(seen(path)))
     if found.returncode:
         said = found.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         raise _refused(f"{at.name}:{path}", f"git cannot read it: {said}", "run it inside of the repository")
@@ -45,31 +45,40 @@ def listed(at: Revision, path: Path, *, recursive: bool = True) -> tuple[Path, .
 
 
 def _is_below(file: Path, path: Path, *, recursive: bool) -> bool:
-    here = _seen(path)
+    here = seen(path)
     return recursive or here in {PurePosixPath(file), PurePosixPath(file).parent}
 
 
 def content(at: Revision, path: Path) -> bytes:
     """At most one byte more than the limit of a file, which is then refused by the loader. Raises Refused."""
-    found = _git("show", f"{at.commit}:./{_seen(path)}")
+    found = _git("show", f"{at.commit}:./{seen(path)}")
     if found.returncode:
         raise _refused(f"{at.name}:{path}", "no such file in this revision", "check the path")
     return found.stdout[: MAX_BYTES + 1]
 
 
 def earlier(at: Revision, path: Path, *, recursive: bool = True) -> tuple[Path, ...]:
-    """The files that git takes for the former ones of `path`, or of files in it: they were renamed since."""
-    found = _git("diff", "--relative", "--find-renames", "--diff-filter=R", "--name-status", "-z", at.commit)
-    words = found.stdout.decode(errors="replace").split("\0")
+    """The files that git takes for the former ones of `path`, or of files in it: they were renamed since.
+
+    Raises Refused when git cannot tell: what was renamed would else pass for new.
+    """
+    words = ("--relative", "--find-renames", "-l0", "--diff-filter=R", "--name-status", "-z")
+    found = _git("diff", *words, at.commit)
+    if found.returncode:
+        said = found.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise _refused(
+            f"{at.name}:{path}", f"git cannot tell what was renamed: {said}", "repair the checkout"
+        )
+    fields = found.stdout.decode(errors="replace").split("\0")
     return tuple(
         Path(before)
-        for before, after in zip(words[1::3], words[2::3], strict=False)
-        if PurePosixPath(after).is_relative_to(_seen(path))
+        for before, after in zip(fields[1::3], fields[2::3], strict=False)
+        if PurePosixPath(after).is_relative_to(seen(path))
         and _is_below(Path(after), path, recursive=recursive)
     )
 
 
-def _seen(path: Path) -> PurePosixPath:
+def seen(path: Path) -> PurePosixPath:
     """`path` as git takes and tells it: from the present folder, whatever the folder of the repository is."""
     return PurePosixPath(Path(os.path.relpath(path)).as_posix())
 

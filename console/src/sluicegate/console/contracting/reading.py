@@ -53,14 +53,16 @@ def files(paths: Sequence[Path], *, recursive: bool = False) -> Loaded:
     return parsed(documents(paths, problems, recursive=recursive), problems, where=", ".join(map(str, paths)))
 
 
-def parsed(documents: Iterable[Document], problems: list[Problem], *, where: str) -> Loaded:
+def parsed(
+    documents: Iterable[Document], problems: list[Problem], *, where: str, may_be_empty: bool = False
+) -> Loaded:
     """Each document as a resource, or its problems. `problems`: filled while documents are read.
 
-    That there is none of this product is a problem: it must not read as a clean result.
+    That there is none of this product is a problem, unless it `may_be_empty`: it must not read as a clean result.
     """
     found = list(documents)
     own = [document for document in found if not _is_foreign(document)]
-    if not own and not problems:
+    if not (own or problems or may_be_empty):
         allowed = f"at least one of apiVersion {API_VERSION}"
         said = "no document of this product"
         hint = "is this the right file?"
