@@ -26,7 +26,11 @@ SCHEMA: dict[str, Any] = {
             "properties": {"phone": {"pattern": "^[0-9]+$"}},
             "additionalProperties": False,
         },
-        "notes": {"type": "array", "items": {"type": "string", "maxLength": 5}},
+        "notes": {"type": "array", "maxItems": 4, "items": {"type": "string", "maxLength": 5}},
+        "places": {
+            "type": "array",
+            "items": {"properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
+        },
     },
 }
 GOOD: dict[str, Any] = {"status": "shipped", "user": {"phone": "123"}, "notes": ["a"]}
@@ -79,6 +83,22 @@ CASES: dict[str, tuple[list[dict[str, Any]], Any, Any, list[str]]] = {
     "several fields, each by its own": (
         [of("status", "Map", value="unknown"), of("user.phone", "Redact")],
         {"status": "lost", "user": {"phone": "x"}}, {"status": "unknown", "user": {}}, ["Enum out/status Map", "Pattern out/user/phone Redact"],
+    ),
+    "an item that breaks two rules goes once": (
+        [of("places[*]", "Redact")],
+        GOOD | {"places": [{"x": "a", "y": "b"}, {"x": 1, "y": 2}]}, GOOD | {"places": [{"x": 1, "y": 2}]},
+        ["Type out/places/*/x Redact", "Type out/places/*/y Redact"],
+    ),
+    "what is mapped stands where it stood, whatever goes before it": (
+        [of("places[*].x", "Map", value=0), of("places[*]", "Redact")],
+        GOOD | {"places": [{"x": 1, "y": "b"}, {"x": "a", "y": 2}, {"x": 3, "y": 4}]},
+        GOOD | {"places": [{"x": 0, "y": 2}, {"x": 3, "y": 4}]},
+        ["Type out/places/*/y Redact", "Type out/places/*/x Map"],
+    ),
+    "nothing goes from what was mapped as a whole": (
+        [of("notes[*]", "Redact"), of("notes", "Map", value=["none"])],
+        GOOD | {"notes": ["too long", "b", "c", "d", "e"]}, GOOD | {"notes": ["none"]},
+        ["MaxLength out/notes/* Redact", "MaxItems out/notes Map"],
     ),
     "another type altogether": ([of("status", "Warn")], "text", None, ["Type out Fail"]),
 }  # fmt: skip

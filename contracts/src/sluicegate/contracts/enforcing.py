@@ -85,13 +85,20 @@ class Side:
         return next((rule for rule in self.rules if rule.covers(place)), None)
 
     def _changed(self, value: Any, places: Iterable[Place]) -> Any:
-        """Last items first, so that the places of the others stay true."""
-        for place in sorted(places, key=_order, reverse=True):
+        """Each field once: first what is mapped, then what goes, last items first: so all places stay true."""
+        mapped: dict[Place, Any] = {}
+        removed: set[Place] = set()
+        for place in places:
             rule = self._rule(place)
-            if rule is None or rule.policy in (Policy.FAIL, Policy.WARN):
-                continue
-            where = place[: len(rule.below)]
-            value = _put(value, where, rule.value) if rule.policy is Policy.MAP else _without(value, where)
+            if rule is not None and rule.policy is Policy.MAP:
+                mapped[place[: len(rule.below)]] = rule.value
+            elif rule is not None and rule.policy is Policy.REDACT:
+                removed.add(place[: len(rule.below)])
+        for where in sorted(mapped, key=_order, reverse=True):
+            value = _put(value, where, mapped[where])
+        for where in sorted(removed, key=_order, reverse=True):
+            if not any(where[:length] in mapped for length in range(len(where) + 1)):
+                value = _without(value, where)
         return value
 
 
