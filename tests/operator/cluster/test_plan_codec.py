@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.contracts.errors import Conflict, Refused, Unavailable
-from sluicegate.contracts.routes import RevisionBody, RoutePlan, Share, TrafficMode
+from sluicegate.contracts.routes import RevisionBody, RoutePlan, RuleSetBody, Share, TrafficMode
 from sluicegate.contracts.stages import Stage
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 from sluicegate.operator.cluster import gateways, names, plan_codec
@@ -103,6 +103,19 @@ def test_a_spoilt_plan_is_no_plan(key: str) -> None:
     if found is not None:
         with pytest.raises(Unavailable, match="cannot be read"):
             plan_codec.decode(found)
+
+
+def test_what_a_later_version_added_to_a_plan_is_left_out() -> None:
+    made = plan(rule_sets=(RuleSetBody(name="care", version="1", digest="sha256:1", spec={}),))
+    item = plan_codec.encode(made, owner=None)
+    inside = json.loads(item["data"]["plan.json"])
+    parts = [inside[name] for name in ("stable", "candidate", "share", "control", "mirror_budget")]
+    for one in (inside, *parts, *inside["rule_sets"]):
+        one["added"] = {"later": 1}
+    item["data"]["plan.json"] = json.dumps(inside)
+    found = plan_codec.stored(as_stored(item))
+    assert found is not None
+    assert plan_codec.decode(found) == made
 
 
 def test_one_line_for_people() -> None:
