@@ -35,6 +35,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "lineage": {"enabled": False, "url": "https://lineage.example.com"},
         "webhooks": {"enabled": False},
         "policies": {"enabled": False},
+        "jobGates": {"enabled": False},
     },
 }
 

@@ -176,7 +176,27 @@ def evicted(kube: Kube, job: Json) -> None:
     kube.pods[0]["status"]["reason"] = "Evicted"
 
 
+def drained(kube: Kube, job: Json) -> None:
+    """A test that handles SIGTERM and ends with 0: the Job is Complete, and nothing was tested to its end."""
+    exited(0, conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}])(
+        kube, job
+    )
+
+
+def pod_deleted(kube: Kube, job: Json) -> None:
+    exited(143)(kube, job)
+    kube.pods[0]["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+
+
 PLAIN |= {
+    "its node was drained, and it ended well": ([drained], Outcome.ERROR, "EvictionByEvictionAPI"),
+    "its pod was deleted": ([pod_deleted], Outcome.ERROR, "was deleted"),
+    "its command is not there": ([exited(128, reason="StartError")], Outcome.ERROR, "StartError"),
+    "its node was started anew": (
+        [exited(137, reason="ContainerStatusUnknown")],
+        Outcome.ERROR,
+        "did not end by itself",
+    ),
     "its pod was preempted": ([disrupted], Outcome.ERROR, "PreemptionByScheduler"),
     "its pod was evicted": ([evicted], Outcome.ERROR, "ended from outside (Evicted)"),
 }

@@ -98,8 +98,6 @@ class JobEvidence:
 
     async def _said(self, run: JobRun, job: Json, condition: Json) -> Ended | Reading:
         name = job["metadata"]["name"]
-        if condition["type"] == "Complete" and run.template.result is None:
-            return Ended(name=f"Job {name}", code=None)
         if condition.get("reason") == _LATE:
             said = f"Job {name} did not end within {run.template.timeout_seconds} s"
             return Reading(Outcome.TIMEOUT, message=said)
@@ -111,10 +109,16 @@ class JobEvidence:
         if fault is not None or not ends:
             why = fault or f"no container of it ended ({condition.get('reason') or condition['type']})"
             return Reading(Outcome.ERROR, message=f"Job {name}: {why}")
+        if condition["type"] == "Complete" and run.template.result is None:
+            return Ended(name=f"Job {name}", code=None)
         code, written = int(ends[-1].get("exitCode", 0)), str(ends[-1].get("message") or "")
         if condition["type"] == "Failed" and code == 0:
             return Reading(Outcome.ERROR, message=f"Job {name} failed although its container did not")
         return Ended(name=f"Job {name}", code=code, result=written)
+
+
+_BY_ITSELF: Final = frozenset({"", "Completed", "Error"})
+"""Reasons of a container that ran and ended; others never began, or nobody knows how they ended."""
 
 
 def _is_owned(item: Json, uid: str) -> bool:
@@ -133,14 +137,18 @@ def _ends(pod: Json) -> Iterator[Json]:
 def _disturbed(pod: Json) -> str | None:
     """What ended it from outside, else None."""
     status = pod.get("status") or {}
+    if pod["metadata"].get("deletionTimestamp"):
+        return "its pod was deleted"
     if status.get("reason") in {"Evicted", "NodeLost", "Shutdown", "Terminated"}:
         return f"its pod was ended from outside ({status['reason']})"
     for condition in status.get("conditions") or ():
         if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
             return f"its pod was ended from outside ({condition.get('reason') or 'DisruptionTarget'})"
-    if any(ended.get("reason") == "OOMKilled" for ended in _ends(pod)):
+    reasons = [ended.get("reason") or "" for ended in _ends(pod)]
+    if "OOMKilled" in reasons:
         return "its container had too little memory: raise job.resources.memory"
-    return None
+    foreign = next((one for one in reasons if one not in _BY_ITSELF), None)
+    return None if foreign is None else f"its container did not end by itself ({foreign})"
 
 
 def _too_old(job: Json, condition: Json, question: Question) -> Reading | None:
