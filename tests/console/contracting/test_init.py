@@ -171,9 +171,30 @@ def test_own_runs_say_what_a_component_answered_itself(cli: Cli, tmp_path: Path)
     assert "planner" in told.err
 
 
+def test_an_answer_belongs_to_the_call_that_it_names(tmp_path: Path) -> None:
+    calls = [{"id": name, "function": {"name": name, "arguments": "{}"}} for name in ("first", "second")]
+    answers = [
+        {"role": "tool", "tool_call_id": name, "content": f'{{"of": "{name}"}}'}
+        for name in ("second", "first")
+    ]
+    file = tmp_path / "runs.json"
+    file.write_text(json.dumps([{"traj": [{"role": "assistant", "tool_calls": calls}, *answers]}]))
+    told = {one.component: one.output for one in samples.read(file) if one.component != samples.AGENT}
+    assert told == {"first": {"of": "first"}, "second": {"of": "second"}}
+
+
+def test_two_tools_never_share_a_name() -> None:
+    found = inferring.infer(
+        [Sample(component=name, input={}) for name in ("get_user", "get-user", "Get User")]
+    )
+    names = [one["metadata"]["name"] for one in inferring.resources(found, "care")]
+    assert sorted(names) == ["get-user", "get-user-2", "get-user-3"]
+
+
 BAD: dict[str, tuple[str, str]] = {
     "no JSON": ('{"steps": []}\n{', ":2"),
     "no calls": ('{"steps": []}', "holds no call"),
+    "nested too deep": ('{"steps": ' + "[" * 200 + "]" * 200 + "}", "nested too deep"),
     "another format": ('{"a": 1}', "tau-bench, responses, runs"),
 }
 

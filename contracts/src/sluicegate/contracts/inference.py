@@ -66,7 +66,7 @@ class Shape:
         if text in self.texts or len(self.texts) <= MOST_WORDS:
             self.texts[text] = self.texts.get(text, 0) + 1
         if self.formats:
-            self.formats = {name for name in self.formats if _format(name).is_valid(text)}
+            self.formats = {name for name in self.formats if _keeps(name, text)}
 
 
 def infer(values: Iterable[Any]) -> Schema:
@@ -147,6 +147,13 @@ def _merge(into: Shape, other: Shape) -> None:
     if other.items is not None:
         into.items = into.items or Shape()
         _merge(into.items, other.items)
+
+
+def _keeps(name: str, text: str) -> bool:
+    try:
+        return _format(name).is_valid(text)
+    except ValueError:  # half of a surrogate pair: no text of any format
+        return False
 
 
 @cache

@@ -47,7 +47,7 @@ def init(
     found = inferring.infer(
         sample for path in runs for sample in samples.read(path, format.value if format else None)
     )
-    resources = [inferring.resource(name, seen, owner) for name, seen in found.items()]
+    resources = inferring.resources(found, owner)
     if form is As.JSON:
         output.structured(output.as_list(resources), Format.JSON)
     else:

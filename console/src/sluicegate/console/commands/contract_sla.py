@@ -1,5 +1,6 @@
 """`sluicegate contract sla` and `sluicegate contract verify-evidence`: whether a live component or workflow keeps its SLA."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from sluicegate.console.contracting.report import Subject
     from sluicegate.console.loading.asked import Asked
     from sluicegate.console.loading.measuring import Measured
-    from sluicegate.contracts.sla_record import SlaEvidence
+    from sluicegate.contracts.errors import Problem
+    from sluicegate.contracts.sla_record import SlaEvidence, SlaRecord
 
 TOOL = "contract sla"
 File = Annotated[Path, typer.Option("--filename", "-f", help="The workflow.", show_default=False)]
@@ -174,8 +176,17 @@ def verify_evidence(
         int | None,
         typer.Option(min=1, help="Seconds since the test ended; older is refused.", show_default=False),
     ] = None,
+    component: Annotated[
+        str | None,
+        typer.Option(
+            help="Take evidence of this component. Default: only of the workflow.", show_default=False
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Of the test; evidence that is less sure is refused.")
+    ] = 0.95,
 ) -> int:
-    """Check that evidence of an SLA test is unchanged, of this very workflow, and passed.
+    """Check that evidence of an SLA test is unchanged, of this very workflow or component, sure enough, and passed.
 
     Exit code 0: it is; 9: it is, and the test did not pass; 2: it was changed, is of something else, or is too old.
     """
@@ -186,7 +197,7 @@ def verify_evidence(
 
     workflow = only_workflow(filename)
     found = read(_json(file))
-    problems = list(differences(found, workflow))
+    problems = [*differences(found, workflow), *_unfit(found.record, component, min_confidence)]
     age = (system.now() - found.record.ended_at).total_seconds()
     if max_age is not None and not 0 <= age <= max_age:
         said = f"ended {output.span(age)} ago" if age >= 0 else "ended in the future"
@@ -206,6 +217,34 @@ def verify_evidence(
         f"{file}: {output.word(verdict)}, {what}{tested.workflow} {tested.version}, unchanged; {found.evidence_digest}"
     )
     return exits.OK if verdict == "Pass" else exits.FINDINGS
+
+
+def _unfit(record: "SlaRecord", component: str | None, least: float) -> "Iterator[Problem]":
+    """Why a test says nothing of what is asked: it was of another part, or not sure enough."""
+    from decimal import Decimal
+
+    from sluicegate.contracts.errors import Problem
+
+    if record.tested.component != component:
+        yield Problem(
+            path="record.tested.component",
+            message="is of another part",
+            value=_part(record.tested.component),
+            allowed=_part(component),
+            hint="test the workflow itself, or name the component with --component",
+        )
+    if Decimal(record.confidence) < Decimal(str(least)):
+        yield Problem(
+            path="record.confidence",
+            message="is too low",
+            value=record.confidence,
+            allowed=f"at least {least:g}",
+            hint="test again with a higher --confidence, or lower --min-confidence",
+        )
+
+
+def _part(component: str | None) -> str:
+    return "the workflow" if component is None else f"component {component}"
 
 
 def _json(file: Path) -> Any:

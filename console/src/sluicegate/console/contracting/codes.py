@@ -30,7 +30,7 @@ OWN: Final[Mapping[str, Code]] = {
     NOT_PROVEN: Code(
         title="neither shown nor refuted",
         meaning="Whether everything that one side may send is taken by the other could not be decided within the limits of the proof, and no value was found that shows the "
-        "contrary. It fails with `--mode enforce`, and warns with `--mode report`.",
+        "contrary; or the old version of `contract diff` would itself be refused now. It fails with `--mode enforce`, and warns with `--mode report`.",
         remedy="Write the two schemas more alike, or waive it until a day.",
     ),
     REMOVED: Code(

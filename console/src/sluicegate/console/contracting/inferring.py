@@ -34,12 +34,23 @@ def infer(samples: Iterable[Sample]) -> dict[str, Seen]:
     return dict(sorted(found.items(), key=lambda item: (item[0] != AGENT, -item[1].calls, item[0])))
 
 
-def resource(name: str, seen: Seen, owner: str) -> dict[str, Any]:
+def resources(found: dict[str, Seen], owner: str) -> list[dict[str, Any]]:
+    """One for each component, each with a name of its own."""
+    names: dict[str, int] = {}
+    made = []
+    for name, seen in found.items():
+        plain = resource_name(name)
+        names[plain] = number = names.get(plain, 0) + 1
+        made.append(resource(name, seen, owner, plain if number == 1 else f"{plain[:60]}-{number}"))
+    return made
+
+
+def resource(name: str, seen: Seen, owner: str, called: str | None = None) -> dict[str, Any]:
     """The AgentComponent, version 0.1.0, Proposed: a person reads it before anything depends on it."""
     return {
         "apiVersion": API_VERSION,
         "kind": "AgentComponent",
-        "metadata": {"name": resource_name(name)},
+        "metadata": {"name": called or resource_name(name)},
         "spec": {
             "owner": owner,
             "role": "Planner" if name == AGENT else "Tool",

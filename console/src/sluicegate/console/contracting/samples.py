@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.limits import MAX_DEPTH
 
 MAX_BYTES: Final = 512 * 1024 * 1024
 AGENT: Final = "agent"
@@ -45,9 +46,11 @@ def _values(path: Path) -> Iterator[Any]:
     text = _text(path)
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield from _lines(path, text)
         return
+    if _depth(whole) > MAX_DEPTH:
+        raise _refused(path, str(path), "is nested too deep", None, f"at most {MAX_DEPTH} levels")
     yield from whole if isinstance(whole, list) else (whole,)
 
 
@@ -57,11 +60,30 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
         if not line.strip():
             continue
         try:
-            yield json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
             problems.append(Problem(path="", message=f"is not JSON: {error}", source=str(path), line=number))
+            continue
+        if _depth(value) > MAX_DEPTH:
+            problems.append(Problem(path="", message="is nested too deep", source=str(path), line=number))
+            continue
+        yield value
     if problems:
         raise Refused(tuple(problems[:_TOLD]))
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects; counted up to one more than are allowed."""
+    level, deep = [value], 0
+    while level and deep <= MAX_DEPTH:
+        level = [
+            item
+            for one in level
+            if isinstance(one, list | dict)
+            for item in (one if isinstance(one, list) else one.values())
+        ]
+        deep += 1
+    return deep
 
 
 def _text(path: Path) -> str:
@@ -91,17 +113,32 @@ def _tau_bench(run: Any) -> Iterator[Sample]:
         calls = [_function(call) for call in _list(message, "tool_calls")]
         if message.get("role") == "assistant":
             yield _turn(_words(message.get("content")), calls)
-        for offset, (name, arguments) in enumerate(calls):
-            after = messages[position + 1 + offset : position + 2 + offset]
-            told = after[0].get("content") if after and after[0].get("role") == "tool" else None
+        following = messages[position + 1 : position + 1 + len(calls)]
+        for offset, (call, (name, arguments)) in enumerate(
+            zip(_list(message, "tool_calls"), calls, strict=True)
+        ):
+            told = _answer_to(_get(call, "id"), following, offset)
             yield Sample(component=name, input=arguments, output=_json(told), answered=told is not None)
+
+
+def _answer_to(call: Any, following: list[dict[str, Any]], offset: int) -> Any:
+    """The answer that names the call; of answers that name none, the one at its place."""
+    tools = [one for one in following if one.get("role") == "tool"]
+    named = [one for one in tools if isinstance(call, str) and one.get("tool_call_id") == call]
+    if named:
+        return named[0].get("content")
+    here = following[offset] if offset < len(following) else {}
+    is_free = here.get("role") == "tool" and here.get("tool_call_id") in (None, call)
+    return here.get("content") if is_free else None
 
 
 def _responses(run: Any) -> Iterator[Sample]:
     """Output items of the Responses API, as rollouts of NeMo Gym hold them."""
     items = [one for one in _list(_get(run, "response"), "output") if isinstance(one, dict)]
     answers = {
-        one.get("call_id"): one.get("output") for one in items if one.get("type") == "function_call_output"
+        one["call_id"]: one.get("output")
+        for one in items
+        if one.get("type") == "function_call_output" and isinstance(one.get("call_id"), str)
     }
     for item in items:
         if item.get("type") == "message":
@@ -110,7 +147,8 @@ def _responses(run: Any) -> Iterator[Sample]:
             continue
         name, arguments = str(item.get("name")), _json(item.get("arguments"))
         yield _turn("", [(name, arguments)])
-        told = answers.get(item.get("call_id"))
+        call = item.get("call_id")
+        told = answers.get(call) if isinstance(call, str) else None
         yield Sample(component=name, input=arguments, output=_json(told), answered=told is not None)
 
 

@@ -227,7 +227,7 @@ def _think(load: Load) -> float:
 
 
 def _ask(load: Load, client: Any, run: Any, context: dict[str, Any]) -> None:
-    """One run, within `timeout` from when it was due."""
+    """One run, within `timeout` from when it is sent, whatever the generator stands still meanwhile (`stalled`)."""
     import gevent
 
     context |= {"sent": load.now(), "stalls": load.stalls()}

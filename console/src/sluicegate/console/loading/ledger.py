@@ -33,6 +33,10 @@ class Run:
         """Without what the generator was late, or stood still."""
         return max(0.0, self.ended - self.sent - self.stalled) * 1000.0
 
+    def is_cut_short(self, timeout: float) -> bool:
+        """Whether it timed out before the service had `timeout` seconds, because the generator stood still."""
+        return self.meaning.timed_out and self.stalled > 0.0 and self.own_ms < timeout * 1000.0
+
 
 @dataclass(slots=True)
 class Session:
@@ -79,10 +83,14 @@ class Ledger:
     Judged as they end, quick ones would come first, and every look would see a service faster than it is.
     """
 
-    def __init__(self, promises: Sequence[Promise], judge: SlaJudge, tolerance: float) -> None:
+    def __init__(
+        self, promises: Sequence[Promise], judge: SlaJudge, *, tolerance: float, timeout: float
+    ) -> None:
+        """Seconds. tolerance: of being late; timeout: of a run."""
         self.counts = Counts()
         self.judged: list[Session] = []
-        self._promises, self._judge, self._tolerance = promises, judge, tolerance
+        self._promises, self._judge = promises, judge
+        self._tolerance, self._timeout = tolerance, timeout
         self._open: dict[int, Session] = {}
         self._next = 0
 
@@ -133,12 +141,14 @@ class Ledger:
         """What the generator did not send, and what an answer cannot tell, may have been anything."""
         if session.unsent:
             return Bad(0.0, 1.0)
-        pairs = [_bounds(promise, run) for run in session.runs]
+        pairs = [_bounds(promise, run, self._timeout) for run in session.runs]
         return Bad(*(sum(side) / len(pairs) for side in zip(*pairs, strict=True)))
 
 
-def _bounds(promise: Promise, run: Run) -> tuple[float, float]:
+def _bounds(promise: Promise, run: Run, timeout: float) -> tuple[float, float]:
     """Whether the run broke the promise: at least, at most."""
+    if promise.measure is not Measure.LATENCY and run.is_cut_short(timeout):
+        return 0.0, 1.0
     match promise.measure:
         case Measure.LATENCY:
             limit = promise.latency_ms or 0

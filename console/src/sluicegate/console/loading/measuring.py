@@ -76,7 +76,7 @@ def measure(trial: Trial) -> Measured:
     reach(trial.target.url)
     plan = trial.plan
     tolerance = max([_LEAST_TOLERANCE, *((one.latency_ms or 0) / 2000.0 for one in trial.promises)])
-    ledger = Ledger(trial.promises, trial.judge, tolerance)
+    ledger = Ledger(trial.promises, trial.judge, tolerance=tolerance, timeout=plan.timeout)
     settings = {
         "timeout": plan.timeout,
         "think_time": plan.think_time,

@@ -123,8 +123,8 @@ def diagnostics(asked: Asked, measured: Measured, source: str) -> Iterator[tuple
     if asked.component is not None:
         where = f"spec.components[{asked.workflow.spec.components.index(asked.component)}].sla"
     for finding in measured.findings:
-        if finding.verdict in _WORST and not measured.counts.is_late:
-            broken = finding.verdict is Verdict.FAIL
+        if finding.verdict in _WORST:
+            broken = finding.verdict is Verdict.FAIL and not measured.counts.is_late
             yield (
                 finding.promise.measure.value,
                 Diagnostic(
@@ -157,6 +157,8 @@ def _not_sent(measured: Measured, subject: str, source: str) -> Diagnostic:
 def _hint(asked: Asked, measured: Measured, finding: SlaFinding) -> str:
     if measured.ended_by == "Interrupted":
         return "let it run to its end"
+    if measured.counts.is_late:
+        return "test again with a load that is sent when it is due"
     if finding.more is None:
         return "what was measured is too close to the limit to say how many more runs would decide"
     more = output.span(finding.more / asked.plan.rate)

@@ -31,10 +31,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """fault: why the run was no success, None: it was. fell_back: None when the answer cannot tell."""
+    """fault: why the run was no success, None: it was. fell_back: None when the answer cannot tell.
+
+    timed_out: the fault is that the generator waited no longer.
+    """
 
     fault: str | None
     fell_back: bool | None
+    timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ def component(protocol: ComponentProtocol, compiled: CompiledWorkflow, name: str
 
     def meaning(reply: Reply) -> Meaning:
         if reply.status == 0 or reply.body is None:
-            return Meaning(fault=_unanswered(reply), fell_back=falls)
+            return Meaning(fault=_unanswered(reply), fell_back=falls, timed_out=_timed_out(reply))
         try:
             answer = protocol.answer(HttpAnswer(reply.status, reply.body.encode()))
         except CallError as error:
@@ -87,7 +91,7 @@ def workflow(url: str, compiled: CompiledWorkflow, name: str) -> Target:
 
     def meaning(reply: Reply) -> Meaning:
         if reply.status == 0 or reply.body is None:
-            return Meaning(fault=_unanswered(reply), fell_back=False)
+            return Meaning(fault=_unanswered(reply), fell_back=False, timed_out=_timed_out(reply))
         is_gateway = "sluicegate-run-id" in reply.headers
         fell_back = "sluicegate-fallback" in reply.headers if is_gateway else None
         try:
@@ -134,6 +138,10 @@ def _unanswered(reply: Reply) -> str:
     if reply.status:
         return f"{Failure.FAULT}: the answer is too large"
     return _short(f"{reply.error}: {reply.said}" if reply.said else str(reply.error))
+
+
+def _timed_out(reply: Reply) -> bool:
+    return reply.status == 0 and reply.error == Failure.TIMEOUT
 
 
 def _short(text: str) -> str:
