@@ -1,5 +1,6 @@
 """The escalation's state machine in virtual time: any interleaving of sessions, overlapping runs, clocks that jump."""
 
+import sqlite3
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from sluicegate.gateway.escalation import (
     end,
     settings_of,
 )
-from sluicegate.gateway.escalation_ledger import Key, Ledger
+from sluicegate.gateway.escalation_ledger import Key, Ledger, _mapped
 
 START = 1_800_000_000.0
 NEVER = 1_000_000
@@ -123,15 +124,52 @@ def test_probes_bring_the_workflow_back_and_users_of_failing_ones_get_rules() ->
     ]
 
 
-def test_at_most_one_run_in_so_many_is_a_probe() -> None:
-    world = World(settings(probe={"everySeconds": 1, "everyRuns": 4}))
+def test_of_a_version_at_most_one_run_in_so_many_is_a_probe_of_a_session_each_that_is_due() -> None:
+    probe = {"everySeconds": 1, "everyRuns": 4}
+    for window, wanted in (
+        (3, [Way.DIVERT, Way.DIVERT, Way.DIVERT, Way.PROBE] * 3),
+        (NEVER, [Way.PROBE] * 12),
+    ):
+        world = World(settings(probe=probe, window={"failures": window, "failureRate": "0"}))
+        for _ in range(3):
+            world.run(failed=True)
+        ways = []
+        for _ in range(12):
+            world.now += 1
+            ways.append(world.run(failed=True)[0])
+        assert ways == wanted
+
+
+@pytest.mark.parametrize("every", [5, 7200])
+@pytest.mark.parametrize("window", [3, NEVER])
+def test_what_was_silent_for_an_hour_is_off(every: int, window: int) -> None:
+    world = World(settings(probe={"everySeconds": every}, window={"failures": window, "failureRate": "0"}))
     for _ in range(3):
         world.run(failed=True)
-    ways = []
-    for _ in range(12):
-        world.now += 1
-        ways.append(world.run(failed=True)[0])
-    assert ways == [Way.DIVERT, Way.DIVERT, Way.DIVERT, Way.PROBE] * 3
+    world.now += 3599 + every
+    assert world.run(failed=True)[0] is Way.PROBE
+    world.now += 3601 + every
+    assert world.run(failed=True) == (Way.RUN, None)
+
+
+def test_a_worker_whose_clock_was_read_earlier_makes_no_second_probe() -> None:
+    world = World(settings())
+    for _ in range(3):
+        world.run(failed=True)
+    world.now += 5
+    assert world.run(failed=True)[0] is Way.PROBE
+    world.now -= 0.003
+    assert world.run(failed=True)[0] is Way.DIVERT
+
+
+def test_a_worker_that_is_late_keeps_the_failures_of_the_next_part() -> None:
+    made = settings(window={"seconds": 10, "failures": 2, "failureRate": "0"})
+    slot = made.slot(START)
+    tracks, _ = end(Tracks(), made, Ended(failed=True), START)
+    after, trigger = end(tracks, made, Ended(failed=False), START - 0.003)
+    assert after.version.counts == (Count(slot - 1, 0, 1), Count(slot, 1, 1))
+    assert trigger is None
+    assert end(after, made, Ended(failed=True), START)[1] is Trigger.WORKFLOW
 
 
 def test_the_window_trips_for_everybody_and_needs_both_its_numbers() -> None:
@@ -404,3 +442,95 @@ def test_the_oldest_sessions_are_forgotten(path: Any, monkeypatch: pytest.Monkey
         Trigger.SESSION,
     ]
     ledger.close()
+
+
+def test_a_file_that_reads_but_takes_nothing_leaves_a_worker_with_what_it_counted(path: Any) -> None:
+    ledger = Ledger(path)
+    for _ in range(3):
+        ran(ledger, failed=True)
+    other = sqlite3.connect(path)
+    with other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON tracks BEGIN SELECT RAISE(ABORT, 'full'); END")
+    ways = [ran(ledger, failed=False, now=START + wait)[0] for wait in (5, 6.5, 8, 10, 12)]
+    assert ways == [Way.PROBE, Way.DIVERT, Way.DIVERT, Way.PROBE, Way.RUN]
+    for number in range(3):
+        assert ran(ledger, failed=True, session="b", now=START + 20 + 2 * number)[0] is Way.RUN
+    assert ran(ledger, failed=True, session="b", now=START + 28) == (Way.DIVERT, Trigger.SESSION)
+    with other:
+        other.execute("DROP TRIGGER full")
+    other.close()
+    assert ran(ledger, failed=True, now=START + 40) == (Way.RUN, None)
+    assert ran(ledger, failed=True, session="b", now=START + 40)[0] is Way.PROBE
+    following = Ledger(path)
+    assert ran(following, failed=True, session="b", now=START + 41) == (Way.DIVERT, Trigger.SESSION)
+    outcomes = [ran(following, failed=True, now=START + 41)[1] for _ in range(2)]
+    assert outcomes == [None, Trigger.SESSION]  # the second and the third
+    ledger.close()
+    following.close()
+
+
+def test_a_writer_that_was_stopped_is_waited_for_once_a_second(
+    path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(path)
+    ran(ledger, failed=False)
+    connection, tried = ledger._connection, []
+    transact = ledger._transact
+    monkeypatch.setattr(ledger, "_transact", lambda *args: tried.append(1) or transact(*args))
+    stopped = sqlite3.connect(path, isolation_level=None)
+    stopped.execute("BEGIN IMMEDIATE")
+    assert [ran(ledger, failed=True)[1] for _ in range(3)] == [None, None, Trigger.SESSION]
+    assert len(tried) == 1
+    assert ran(ledger, failed=True, now=START + 1) == (Way.DIVERT, Trigger.SESSION)
+    assert ran(ledger, failed=True, now=START + 6)[0] is Way.PROBE
+    assert len(tried) == 2
+    assert ledger._connection is connection
+    stopped.execute("ROLLBACK")
+    stopped.close()
+    ran(ledger, failed=True, now=START - 86_400)  # the clock was set back: no day is waited
+    assert len(tried) > 2
+    assert not ledger._is_alone
+    ledger.close()
+
+
+def test_a_file_that_cannot_be_read_is_not_tried_at_each_run(
+    path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = Ledger(path), Ledger(path)
+    ran(one, failed=False)
+    ran(two, failed=True)
+    tried = []
+
+    def fail() -> Any:
+        tried.append(1)
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(one, "_open", fail)
+    for _ in range(5):
+        ran(one, failed=False, session="b")
+    assert len(tried) == 1
+    one.close()
+    two.close()
+
+
+def test_the_new_file_of_another_worker_is_not_set_aside(path: Any) -> None:
+    one = Ledger(path)
+    ran(one, failed=True)
+    path.rename(path.with_name("elsewhere.db"))
+    two = Ledger(path)
+    ran(two, failed=True)
+    damaged = sqlite3.DatabaseError("file is not a database")
+    damaged.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+    one._give_up(damaged, START)
+    assert path.exists()
+    assert not path.with_name("escalation.db.broken").exists()
+    assert ran(one, failed=True, now=START + 2) == (Way.RUN, None)
+    assert ran(two, failed=True, now=START + 2) == (Way.RUN, Trigger.SESSION)
+    one.close()
+    two.close()
+
+
+def test_the_shared_bytes_are_there_before_the_disk_is_full(tmp_path: Any) -> None:
+    path = tmp_path / "escalation.signal"
+    _mapped(path).close()
+    assert (path.stat().st_size, path.stat().st_blocks > 0) == (8, True)

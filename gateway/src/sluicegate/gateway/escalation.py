@@ -4,8 +4,9 @@ There is one track of each session and one of each version as a whole. A track i
 switch it on: of a session so many in a row, of the version so many within a window. While it is on, runs are diverted to
 the rules, but for probes; so many good probes in a row switch it off, and one that fails begins their count anew.
 
-A track stays on for at least `recover` times `probe_seconds`, whatever happens: it switches at most twice in that time.
-`now` is Unix seconds, shared by processes and kept over restarts; a clock that was set back only makes a probe due.
+A track stays on for at least `recover` times `probe_seconds`, unless nothing comes for an hour: it switches at most
+twice in that time. `now` is Unix seconds, shared by processes and kept over restarts; a clock that was set back by a
+probe's period or more makes one due, by less it delays one.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from sluicegate.contracts.runs import Trigger
 SLOTS: Final = 10
 """Parts of a window that are counted apart; it forgets one of them at a time."""
 FORGET_SECONDS: Final = 3600.0
-"""A session that was silent for so long has no failures in a row any more."""
+"""A session that was silent for so long has no failures in a row any more, and a track that was is off."""
 
 
 class Count(NamedTuple):
@@ -145,21 +146,33 @@ class Ended:
 
 
 def arrive(tracks: Tracks, settings: Settings, now: float) -> tuple[Tracks, Decision]:
-    """Whether a run goes through the workflow. The version's track speaks first."""
+    """Whether a run goes through the workflow. The version's track speaks first.
+
+    `probe_runs` holds for the version: one session alone has too few runs to wait for so many.
+    """
+    tracks = Tracks(*(_unless_silent(one, settings, now) for one in (tracks.version, tracks.session)))
     trigger = tracks.trigger
     if trigger is None:
         return tracks, RUN
     is_version = trigger is Trigger.WORKFLOW
     track = tracks.version if is_version else tracks.session
-    is_due = not 0.0 <= now - track.probed < settings.probe_seconds
-    if is_due and track.between >= settings.probe_runs - 1:
+    every = settings.probe_runs if is_version else 1
+    # abs: `now` was taken before the turn to write came, so that another worker's probe may look later.
+    is_due = abs(now - track.probed) >= settings.probe_seconds
+    if is_due and track.between >= every - 1:
         track = replace(track, probed=now, between=0, at=now)
         decision = Decision(Way.PROBE, trigger, Probe(tracks.version.since, tracks.session.since))
     else:
-        if settings.probe_runs > 1:
+        if every > 1:
             track = replace(track, between=track.between + 1, at=now)
         decision = Decision(Way.DIVERT, trigger)
     return (replace(tracks, version=track) if is_version else replace(tracks, session=track)), decision
+
+
+def _unless_silent(track: Track, settings: Settings, now: float) -> Track:
+    """Off when nothing came for FORGET_SECONDS: what comes later than `probe_seconds` after the last event would be one."""
+    is_silent = now - track.at > settings.probe_seconds + FORGET_SECONDS
+    return replace(OFF, at=now) if track.is_on and is_silent else track
 
 
 def end(tracks: Tracks, settings: Settings, ended: Ended, now: float) -> tuple[Tracks, Trigger | None]:
@@ -212,10 +225,10 @@ def _on(now: float) -> Track:
 
 
 def _merged(counts: Iterable[Count], latest: int) -> tuple[Count, ...]:
-    """By slot, without those that the window has left; a slot of the future is another clock's."""
+    """By slot, without those that the window has left. The next one is a worker's that was here first; later ones are another clock's."""
     found: dict[int, Count] = {}
     for slot, failed, ran in counts:
-        if latest - SLOTS < slot <= latest:
+        if latest - SLOTS < slot <= latest + 1:
             held = found.get(slot, Count(slot, 0, 0))
             found[slot] = Count(slot, held.failed + failed, held.ran + ran)
     return tuple(found[slot] for slot in sorted(found))

@@ -3,7 +3,8 @@
 While nothing fails it is neither read nor written: a worker holds the tracks that are not clean, and a mapped file of
 eight bytes tells it when another worker has changed one. A run that changes a track is
 one transaction: read both tracks, `escalation.arrive` or `end`, write what changed. Failures that were told are in the
-kernel then, so kill -9 loses none. Without the file (a full disk, a damaged one) a worker counts for itself.
+kernel then, so kill -9 loses none. Without the file (a full disk, a damaged one, a writer that was stopped) a worker
+counts for itself, leaves the file alone for a second each time, and tells what it counted when it can write again.
 """
 
 import mmap
@@ -42,6 +43,8 @@ LOOK_SECONDS: Final = 1.0
 TELL_SECONDS: Final = 1.0
 """While a version fails, how often a worker tells what succeeded."""
 WAIT_MS: Final = 50
+ALONE_SECONDS: Final = 1.0
+"""After a change that could not be written: how long a worker leaves the file alone."""
 _PRUNE_EVERY: Final = 512
 VERSION: Final = ""
 """The session of a version's own track; those of sessions are never empty."""
@@ -53,13 +56,13 @@ CREATE TABLE IF NOT EXISTS tracks (
 CREATE INDEX IF NOT EXISTS tracks_changed ON tracks (changed);
 CREATE INDEX IF NOT EXISTS tracks_at ON tracks (at);
 """
-_READ = "SELECT body FROM tracks WHERE scope = ? AND session = ?"
+_READ = "SELECT body, at FROM tracks WHERE scope = ? AND session = ?"
 _WRITE = """
 INSERT INTO tracks (scope, session, body, at, changed)
 VALUES (?, ?, ?, ?, (SELECT COALESCE(MAX(changed), 0) + 1 FROM tracks))
 ON CONFLICT (scope, session) DO UPDATE SET body = excluded.body, at = excluded.at, changed = excluded.changed
 """
-_NEWS = "SELECT scope, session, body, changed FROM tracks WHERE changed > ? ORDER BY changed"
+_NEWS = "SELECT scope, session, body, at, changed FROM tracks WHERE changed > ? ORDER BY changed"
 _PRUNE = "DELETE FROM tracks WHERE (scope, session) IN (SELECT scope, session FROM tracks ORDER BY at DESC LIMIT -1 OFFSET ?)"
 
 _NUMBER = Struct("<Q")
@@ -74,12 +77,20 @@ class Key(NamedTuple):
     session: str
 
 
+class _Untold(NamedTuple):
+    """A track that changed while nothing could be written. since: when that began."""
+
+    track: Track
+    since: float
+
+
 class Ledger:
     """One per worker; belongs to one thread. path None: nothing is shared, nothing outlives the process."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._held: OrderedDict[Key, Track] = OrderedDict()  # what is not clean
+        self._untold: OrderedDict[Key, _Untold] = OrderedDict()
         self._succeeded: dict[str, _Successes] = {}
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
@@ -89,6 +100,7 @@ class Ledger:
         self._looked = float("-inf")
         self._written = 0
         self._is_alone = path is None
+        self._alone_since = self._failed = float("-inf")
 
     def arrive(self, key: Key, settings: Settings, now: float) -> Decision:
         """Whether a run goes through the workflow."""
@@ -97,7 +109,7 @@ class Ledger:
         after, decision = arrive(held, settings, now)
         if after == held:
             return decision
-        return self._change(key, lambda tracks: arrive(tracks, settings, now), held)
+        return self._change(key, lambda tracks: arrive(tracks, settings, now), held, now)
 
     def end(self, key: Key, settings: Settings, ended: Ended, now: float) -> Trigger | None:
         """Count a run; the trigger when rules answer its user."""
@@ -109,7 +121,7 @@ class Ledger:
             successes.add(settings.slot(now))
             return None
         told = Ended(ended.failed, ended.probe, successes.take(now))
-        return self._change(key, lambda tracks: end(tracks, settings, told, now), held)
+        return self._change(key, lambda tracks: end(tracks, settings, told, now), held, now)
 
     def close(self) -> None:
         """Close the files."""
@@ -136,37 +148,49 @@ class Ledger:
 
     def _look(self, now: float) -> None:
         """Take over what other workers changed; a read of memory when they did not."""
-        if self._path is None:
+        if self._is_resting(now):
             return
         signal = -1 if self._signal is None else _NUMBER.unpack_from(self._signal)[0]
         if signal == self._seen_signal and 0.0 <= now - self._looked < LOOK_SECONDS:
             return
-        self._looked = now
+        self._looked, self._seen_signal = now, signal
         with suppress(sqlite3.Error, OSError):  # the next change tells it
-            connection = self._open()
-            self._seen_signal = signal
-            for *names, body, changed in connection.execute(_NEWS, (self._seen,)):
-                self._keep(Key(*names), _track(body))
+            for scope, session, body, at, changed in self._open().execute(_NEWS, (self._seen,)):
+                key = Key(scope, session)
+                if key not in self._untold or at > self._untold[key].since:
+                    self._keep(key, _track(body))
                 self._seen = changed
 
-    def _change(self, key: Key, step: Callable[[Tracks], tuple[Tracks, _T]], held: Tracks) -> _T:
+    def _is_resting(self, now: float) -> bool:
+        """Whether the file is left alone: a change failed just now. abs: the clock may have been set back."""
+        return self._path is None or abs(now - self._failed) < ALONE_SECONDS
+
+    def _change(self, key: Key, step: Callable[[Tracks], tuple[Tracks, _T]], held: Tracks, now: float) -> _T:
         """One transition, in one transaction; in memory alone when there is no file."""
-        try:
-            before, (after, answer) = self._transact(key, step)
-        except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
-            before, (after, answer) = held, step(held)
-        else:
-            if self._is_alone:
-                log.info("escalations_shared_again", path=str(self._path))
-            self._is_alone = False
+        shared = None if self._is_resting(now) else self._shared(key, step, now)
+        before, (after, answer) = shared or (held, step(held))
         for name, _, new in _pairs(key, before, after):
             self._keep(name, new)
+            self._remember(name, None if shared or self._path is None else new)
         if before.version.is_on is not after.version.is_on:
             log.warning(
                 "escalation", version=key.scope, answered_by="rules" if after.version.is_on else "workflow"
             )
         return answer
+
+    def _shared(
+        self, key: Key, step: Callable[[Tracks], tuple[Tracks, _T]], now: float
+    ) -> tuple[Tracks, tuple[Tracks, _T]] | None:
+        """`_transact`; None when it cannot be."""
+        try:
+            found = self._transact(key, step)
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error, now)
+            return None
+        if self._is_alone:
+            log.info("escalations_shared_again", path=str(self._path))
+        self._is_alone = False
+        return found
 
     def _transact(
         self, key: Key, step: Callable[[Tracks], tuple[Tracks, _T]]
@@ -174,21 +198,23 @@ class Ledger:
         connection = self._open()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            stored = (connection.execute(_READ, name).fetchone() for name in (Key(key.scope, VERSION), key))
-            before = Tracks(*(OFF if row is None else _track(row[0]) for row in stored))
+            names = (Key(key.scope, VERSION), key)
+            rows = [connection.execute(_READ, name).fetchone() or (None, 0.0) for name in names]
+            stored = Tracks(*(_track(body) for body, _ in rows))
+            before = Tracks(*(self._newest(name, *row) for name, row in zip(names, rows, strict=True)))
             after, answer = step(before)
-            changed = [(name, new) for name, old, new in _pairs(key, before, after) if new != old]
+            changed = [(name, new) for name, old, new in _pairs(key, stored, after) if new != old]
             for name, new in changed:
                 connection.execute(_WRITE, (*name, _body(new), new.at))
             self._written += len(changed)
             if changed and self._written >= _PRUNE_EVERY:
                 self._written = 0
                 connection.execute(_PRUNE, (MOST_TRACKS,))
+            connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
         if changed:
             self._tell()
         return before, (after, answer)
@@ -208,6 +234,19 @@ class Ledger:
         if len(self._held) > MOST_TRACKS:
             self._held.popitem(last=False)
 
+    def _newest(self, key: Key, body: bytes | None, at: float) -> Track:
+        """As stored, or as changed here when nobody could write it since."""
+        mine = self._untold.get(key)
+        return _track(body) if mine is None or at > mine.since else mine.track
+
+    def _remember(self, key: Key, track: Track | None) -> None:
+        """What the file does not know yet; None: it does."""
+        before = self._untold.pop(key, None)
+        if track is not None:
+            self._untold[key] = _Untold(track, self._alone_since if before is None else before.since)
+            if len(self._untold) > MOST_TRACKS:
+                self._untold.popitem(last=False)
+
     def _open(self) -> sqlite3.Connection:
         """The connection; a new one when the path leads to another file by now."""
         path = self._path
@@ -218,6 +257,7 @@ class Ledger:
         if self._connection is None:
             uri = f"file:{quote(str(path.absolute()))}?mode=rwc"
             connection = sqlite3.connect(uri, uri=True, timeout=WAIT_MS / 1000, isolation_level=None)
+            self._opened = _identity(path)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
@@ -226,20 +266,29 @@ class Ledger:
             except (sqlite3.Error, OSError):
                 connection.close()
                 raise
-            self._connection, self._opened = connection, _identity(path)
+            self._connection = connection
             self._seen, self._seen_signal = -1, -1
         return self._connection
 
-    def _give_up(self, error: Exception) -> None:
-        """Count alone, and open the file anew next time; one that is damaged is set aside."""
+    def _give_up(self, error: Exception, now: float) -> None:
+        """Count alone for a while; a file that is damaged is set aside, unless another worker did so before.
+
+        The connection stays where it can: opened anew, it would give back rows that are older than what is held.
+        """
         if self._path is None:
             return
+        self._failed = now
         if not self._is_alone:
+            self._alone_since = now
             log.warning("escalations_not_shared", path=str(self._path), error=str(error) or repr(error))
         self._is_alone = True
-        with suppress(sqlite3.Error):
-            self.close()
-        if sqlite_files.is_broken(error):
+        is_broken = sqlite_files.is_broken(error)
+        # Asked while the file is open: its number is not given to another one.
+        is_same = _identity(self._path) == self._opened
+        if is_broken or (self._connection is not None and self._connection.in_transaction):
+            with suppress(sqlite3.Error):
+                self.close()
+        if is_broken and is_same:
             with suppress(OSError):
                 sqlite_files.set_aside(self._path)
 
@@ -295,8 +344,7 @@ def _mapped(path: Path) -> mmap.mmap:
     """Eight bytes that all workers see. They say when to look and nothing else."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if os.fstat(handle).st_size < _NUMBER.size:
-            os.ftruncate(handle, _NUMBER.size)
+        os.posix_fallocate(handle, 0, _NUMBER.size)  # a hole could not be filled on a full disk: SIGBUS
         return mmap.mmap(handle, _NUMBER.size)
     finally:
         os.close(handle)
