@@ -165,3 +165,26 @@ def test_the_same_question_has_the_same_answer() -> None:
     first = [covers(*pair) for pair in pairs]
     _covers.cache_clear()
     assert [covers(*pair) for pair in pairs] == first
+
+
+def test_only_questions_of_a_usual_size_are_remembered() -> None:
+    from sluicegate.contracts.containment import _covers
+
+    _covers.cache_clear()
+    covers({"enum": list(range(MAX_NODES + 1))}, TEXT)
+    long = {**TEXT, "description": "x" * 20_000}
+    assert covers(TEXT, long).verdict is covers(long, TEXT).verdict is Verdict.COMPATIBLE
+    assert _covers.cache_info().currsize == 0
+    covers(TEXT, TEXT)
+    assert _covers.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize("pattern", ["^ab$?", "^ab$*", "^*ab$", "^{0,1}ab$", "^??ab$"])
+def test_an_anchor_that_may_be_missing_bounds_no_length(pattern: str) -> None:
+    """ECMA-262 lets Annex B repeat lookaheads only, other dialects repeat anchors as well: then more may stand around."""
+    from sluicegate.contracts.containment.lengths import lengths
+
+    assert lengths("^ab$") == (2, 2)
+    assert lengths(pattern) is None
+    found = covers({"type": "string", "maxLength": 2}, {"type": "string", "pattern": pattern})
+    assert found.verdict is not Verdict.COMPATIBLE

@@ -31,6 +31,8 @@ __all__ = ["Containment", "Verdict", "closed", "covers"]
 
 _REMEMBERED: Final = 4_096
 _MAX_BYTES: Final = 200_000
+_MAX_REMEMBERED_BYTES: Final = 20_000
+"""Of each schema of a question whose answer is kept."""
 _BASES: Final = 12
 _PARTS: Final = 60
 
@@ -72,22 +74,22 @@ def covers(consumer: Schema, producer: Schema, *, is_closed: bool = True) -> Con
         return Containment(verdict=Verdict.UNKNOWN, message="is no JSON")
     if max(map(len, texts)) > _MAX_BYTES:
         return Containment(verdict=Verdict.UNKNOWN, message=f"the schema is larger than {_MAX_BYTES} bytes")
-    return _covers(*texts, is_closed)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _covers(consumer: bytes, producer: bytes, is_closed: bool) -> Containment:
-    ours, theirs = orjson.loads(consumer), orjson.loads(producer)
-    sizes = size_of(ours), size_of(theirs)
+    sizes = tuple(size_of(orjson.loads(text)) for text in texts)
     for size in sizes:
         if not size.is_readable:
             return Containment(
                 verdict=Verdict.UNKNOWN,
                 message=f"not compared: {size}; at most {MAX_NODES} ({MAX_WEIGHT:.0f}), {MAX_DEPTH} and {MAX_UNROLLED} are",
             )
+    checks = MOST_CHECKS // (1 + max(size.unrolled // 100 + int(size.weight) // 400 for size in sizes))
+    is_short = max(map(len, texts)) <= _MAX_REMEMBERED_BYTES
+    return (_covers if is_short else _covers.__wrapped__)(*texts, is_closed, checks)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _covers(consumer: bytes, producer: bytes, is_closed: bool, checks: int) -> Containment:
     try:
-        checks = MOST_CHECKS // (1 + max(size.unrolled // 100 + int(size.weight) // 400 for size in sizes))
-        return _Question(ours, theirs, is_closed).answer(checks)
+        return _Question(orjson.loads(consumer), orjson.loads(producer), is_closed).answer(checks)
     except Refused as refused:
         return Containment(verdict=Verdict.UNKNOWN, message=str(refused.problems[0].message))
     except RecursionError:

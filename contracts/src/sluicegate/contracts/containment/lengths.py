@@ -74,10 +74,13 @@ class _Reader:
         return low, known if not top or (begins and ends) else None
 
     def repeated(self) -> Range:
+        is_anchor = self.pattern[self.at] in "^$"
         least, most = self.atom()
         found = _TIMES.match(self.pattern, self.at)
         if found is None:
             return least, most
+        if is_anchor:  # it may be missing then, so that it anchors nothing
+            raise ValueError(self.pattern)
         self.at = found.end()
         low, high = _times(found)
         return least * low, None if high is None or most is None else most * high
