@@ -10,6 +10,7 @@ from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.runs import (
     Arm,
     Comparison,
+    Policy,
     RunOutcome,
     RunRecord,
     StepOutcome,
@@ -149,12 +150,13 @@ class Disagreement:
 
 
 def arm_facts(state: ArmState, answer: Disagreement = Disagreement()) -> ArmFacts:
-    """One run of one arm as evidence."""
+    """One run of one arm as evidence. A violation of policy Map is none: its author declared what it becomes."""
     fallbacks: dict[str, float] = {}
-    kinds: list[str] = [violation.kind for violation in state.violations]
+    violations = [*state.violations]
     for step in state.steps:
         _count_fallback(step, fallbacks)
-        kinds += [violation.kind for violation in step.violations]
+        violations += step.violations
+    kinds = [violation.kind for violation in violations if violation.policy is not Policy.MAP]
     choices, numbers = given(state)
     return ArmFacts(
         success=1.0 if state.failure is None else 0.0,

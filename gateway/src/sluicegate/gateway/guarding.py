@@ -20,20 +20,25 @@ _OUT_OF_TIME: Final = frozenset({Failure.TIMEOUT, Failure.DEADLINE})
 
 @dataclass(slots=True, kw_only=True)
 class Guard:
-    """Of a run whose revision has a `businessFallback` that could answer. decision: what `arrive` said."""
+    """Of a run whose revision has a `businessFallback` that could answer.
+
+    is_judged: the run is evidence of a rollout's candidate, so that it is never diverted: its failures are answered by
+    the rules, and go on to count against it. decision: what `arrive` said.
+    """
 
     ledger: Ledger
     program: Program
     escalation: Escalation
     rules: RuleSet | None
     key: Key
+    is_judged: bool = False
     decision: Decision = RUN
 
     def arrive(self, frame: RunFrame) -> BusinessAnswer | None:
         """The answer of the rules when they answer this run at once. Where they have none, it runs as if it were off."""
         self.decision = self.ledger.arrive(self.key, self.escalation.settings, frame.started_at.timestamp())
         trigger = self.decision.trigger
-        if self.decision.way is not Way.DIVERT or trigger is None:
+        if self.is_judged or self.decision.way is not Way.DIVERT or trigger is None:
             return None
         diverted = ChainLink(
             link=Link.WORKFLOW, outcome=LinkOutcome.DIVERTED, message=f"{trigger} is escalated"
@@ -68,9 +73,9 @@ class Guard:
 
 def guard_of(ledger: Ledger, live: LivePlan, frame: RunFrame, salt: bytes) -> Guard | None:
     """None: nothing stands behind the workflow."""
-    program = live.stable
+    program, is_judged = live.stable, False
     if frame.assignment.serving is Arm.CANDIDATE and live.candidate is not None:
-        program = live.candidate
+        program, is_judged = live.candidate, True
     escalation = program.escalation
     if escalation is None:
         return None
@@ -84,7 +89,9 @@ def guard_of(ledger: Ledger, live: LivePlan, frame: RunFrame, salt: bytes) -> Gu
             named.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=16
         ).hexdigest()
     key = Key(escalation.scope, session)
-    return Guard(ledger=ledger, program=program, escalation=escalation, rules=rules, key=key)
+    return Guard(
+        ledger=ledger, program=program, escalation=escalation, rules=rules, key=key, is_judged=is_judged
+    )
 
 
 def _is_hasty(state: ArmState) -> bool:
