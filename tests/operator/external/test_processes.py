@@ -76,6 +76,19 @@ async def test_what_does_not_end_in_time_is_ended_with_its_children(tmp_path: Pa
     await asyncio.to_thread(until, "the child is gone", lambda: not is_alive(child))
 
 
+NO_FILE = {
+    "it is gone": 'rm "$SLUICEGATE_RESULT"',
+    "it is a pipe that nobody writes to": 'rm "$SLUICEGATE_RESULT"; mkfifo "$SLUICEGATE_RESULT"',
+    "it is a link to something else": 'ln -sf /etc/passwd "$SLUICEGATE_RESULT"',
+}
+
+
+@pytest.mark.parametrize("script", NO_FILE.values(), ids=NO_FILE.keys())
+async def test_a_result_that_is_no_file_says_nothing(script: str) -> None:
+    found = await read(script, "Counts")
+    assert {one.outcome for one in found} == {Outcome.ERROR}
+
+
 async def test_a_program_that_is_not_there_is_no_verdict() -> None:
     template = JobSource(image="none", command=("/no/such/program",))
     run = JobRun(key=KEY, namespace="default", rollout="bot-1", gate="g", arm="candidate", template=template)

@@ -1,5 +1,7 @@
 """`intake.Admitter`: the rules of rollout.admission, with what they look at read from the store."""
 
+import asyncio
+
 from sluicegate.contracts.adapters.system import Clock
 from sluicegate.contracts.errors import NotFound
 from sluicegate.contracts.resources import (
@@ -32,7 +34,7 @@ class RolloutAdmitter:
             target=await self._target(subject) if isinstance(subject, Decision) else None,
             capabilities=self._capabilities,
         )
-        return admit(old, new, peer.name, context)
+        return await asyncio.to_thread(admit, old, new, peer.name, context)  # a large table takes its time
 
     async def _revisions(self, workflow: AgentWorkflow) -> tuple[WorkflowRevision, ...]:
         found = await self._store.owned("WorkflowRevision", workflow.metadata.uid or "")

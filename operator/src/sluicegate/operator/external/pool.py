@@ -150,6 +150,7 @@ class MeasuringPool:
         self._running.pop(task, None)
         if gate.running is task:
             gate.running = None
+        gate.due = max(gate.due, self._clock.monotonic())  # what took long does not go before those who wait
         self._changed.set()
         if not task.cancelled() and task.exception() is not None:
             log.error("measurement_crashed", gate=gate.ask.gate, exc_info=task.exception())
