@@ -36,6 +36,29 @@ def test_changed_old_or_unreadable_evidence_is_refused(cli: Cli, tmp_path: Path)
     assert cli(*verify).code == 3
 
 
+def test_evidence_of_a_part_or_of_a_test_that_is_not_sure_is_not_of_the_workflow(
+    cli: Cli, tmp_path: Path
+) -> None:
+    from sluicegate.contracts.sla_record import sealed
+    from tests.contracts.test_sla import record, workflow
+
+    file, evidence = tmp_path / "workflow.yaml", tmp_path / "evidence.json"
+    demo_files.write(workflow().to_json(), file)
+    verify = ("contract", "verify-evidence", str(evidence), "-f", str(file))
+    whole = record(workflow())
+    name = next(iter(whole.tested.components))
+    part = whole.model_copy(update={"tested": whole.tested.model_copy(update={"component": name})})
+    evidence.write_text(json.dumps(sealed(part).to_json()))
+    assert (cli(*verify).code, "is of another part" in cli(*verify).err) == (2, True)
+    assert cli(*verify, "--component", name).code == 0
+    evidence.write_text(json.dumps(sealed(whole).to_json()))
+    assert cli(*verify, "--component", name).code == 2
+    assert cli(*verify, "--min-confidence", "0.99").code == 2
+    evidence.write_text(json.dumps(sealed(record(workflow(), confidence="0.5")).to_json()))
+    assert (cli(*verify).code, "is too low" in cli(*verify).err) == (2, True)
+    assert cli(*verify, "--min-confidence", "0.5").code == 0
+
+
 def test_every_mistake_is_told_at_once_and_nothing_is_sent(cli: Cli, tmp_path: Path) -> None:
     inputs = tmp_path / "inputs.jsonl"
     inputs.write_text('{"session_id": 1}\nnope\n\n{"session_id": "s"}\n')

@@ -7,16 +7,20 @@ from decimal import Decimal
 
 import pytest
 
+from sluicegate.console.demo import files as demo_files
+from sluicegate.console.files import only_workflow
+from sluicegate.console.loading import codes
+from sluicegate.console.loading.asked import SlaOptions, ask
 from sluicegate.console.loading.judging import LEAST_UNITS, SequentialJudge, least_to_pass
 from sluicegate.console.loading.ledger import Ledger, Run
 from sluicegate.console.loading.measuring import Measured
 from sluicegate.console.loading.plan import Arrival, Arrivals, Script, arrivals
-from sluicegate.console.loading.result import judged
-from sluicegate.console.loading.target import Meaning
+from sluicegate.console.loading.result import diagnostics, judged
+from sluicegate.console.loading.target import Meaning, Reply
 from sluicegate.contracts.sla import Bad, Measure, Promise, Unit
 from sluicegate.contracts.stages import Verdict
 from sluicegate.observability.sequential import FRACTIONS, stake_weights
-from tests.console.loading.server import plan, scripts
+from tests.console.loading.server import plan, scripts, target
 
 LATENCY = Promise(measure=Measure.LATENCY, field="maxLatencyMs", most=Decimal("0.05"), latency_ms=100)
 SUCCESS = Promise(measure=Measure.SUCCESS, field="minSuccessRate", most=Decimal("0.01"))
@@ -54,7 +58,7 @@ class Kept:
 
 def expecting(*runs_of_each: int, warm_up: int = 0) -> tuple[Ledger, Kept]:
     judge = Kept()
-    ledger = Ledger(ALL, judge, 0.1)
+    ledger = Ledger(ALL, judge, tolerance=0.1, timeout=2.0)
     for number, size in enumerate(runs_of_each):
         script = Script(inputs=(0,) * size)
         ledger.expect(Arrival(number=number, at=float(number), script=script, is_warm_up=number < warm_up))
@@ -99,6 +103,38 @@ def test_what_the_generator_is_to_blame_for_breaks_no_promise_and_keeps_none(
     ledger, judge = expecting(1)
     ledger.add(0, one)
     assert judge.units[0][LATENCY.measure] == Bad(*expected), what
+
+
+@pytest.mark.parametrize(
+    ("what", "ended", "stalled", "timed_out", "expected"),
+    [
+        ("the generator stood still for most of the time out", 2.01, 1.5, True, (0.0, 1.0)),
+        ("it stood still, and the service had all of its time all the same", 2.2, 0.1, True, (1.0, 1.0)),
+        ("the service was late by itself", 2.01, 0.0, True, (1.0, 1.0)),
+        ("the system of the generator gave up earlier", 1.0, 0.0, True, (1.0, 1.0)),
+        ("another fault", 1.0, 0.9, False, (1.0, 1.0)),
+    ],
+)
+def test_a_time_out_that_the_generator_is_to_blame_for_is_no_fault_and_no_success(
+    what: str, ended: float, stalled: float, timed_out: bool, expected: tuple[float, float]
+) -> None:
+    ledger, judge = expecting(1)
+    meaning = Meaning(fault="Timeout: 2 seconds", fell_back=True, timed_out=timed_out)
+    ledger.add(0, Run(due=0.0, sent=0.0, ended=ended, stalled=stalled, meaning=meaning))
+    assert judge.units[0][Measure.SUCCESS] == judge.units[0][Measure.FALLBACK] == Bad(*expected), what
+
+
+def test_a_reply_says_whether_the_generator_waited_no_longer() -> None:
+    replies = [
+        Reply(status=0, error="Timeout"),
+        Reply(status=0, error="Unavailable"),
+        Reply(status=504, body="{}"),
+    ]
+    assert [target("http://127.0.0.1:9/").meaning(reply).timed_out for reply in replies] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_what_was_not_sent_or_cannot_be_told_may_have_been_anything() -> None:
@@ -214,3 +250,6 @@ def test_a_generator_that_was_late_itself_decides_nothing() -> None:
         findings=judge.findings(), counts=ledger.counts, sessions=(), started_at=at, ended_at=at, seconds=20.0, ended_by="Planned"
     )  # fmt: skip
     assert (judge.findings()[0].verdict, judged(found).verdict) == (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    asked = ask(only_workflow(demo_files.support_bot() / "workflow.yaml"), SlaOptions(component="planner"))
+    codes_of = [(check, one.code) for check, one in diagnostics(asked, found, "x.yaml")]
+    assert codes_of == [("latency", codes.UNDECIDED), ("load", codes.NOT_SENT)]
