@@ -11,7 +11,7 @@ import pytest
 from sluicegate.contracts.adapters.system import seeded
 from sluicegate.contracts.evidence import OTHER_VALUES, ArmFacts, Observation
 from sluicegate.contracts.watch import Watched, WatchedField, WatchedOutput, WatchLook
-from sluicegate.observability.drift.frozen import MOST, UNSEEN, Frozen
+from sluicegate.observability.drift.frozen import MOST, UNSEEN, Frozen, bound_at_zero
 from sluicegate.observability.watch import Watch
 from tests.observability.decays import START
 
@@ -107,6 +107,22 @@ def test_a_value_that_the_baseline_never_had_is_told_with_its_run_and_alarms_whe
     assert found.unseen == (("refund", "run-100"),)
     assert found.moved is not None
     assert (found.moved.value, found.moved.alarm.before) == (UNSEEN, 0.0)
+
+
+def test_a_share_that_the_baseline_missed_by_chance_does_not_alarm() -> None:
+    """At 0 of 50 the upper 95 % bound is 0.0582 (scipy.stats.beta.ppf(0.95, 1, 50)); a value of 5 % is missed by 8 of 100
+    baselines, and what then comes is no news. Without variance the other values' shares have the same error."""
+    assert bound_at_zero(50) == pytest.approx(0.0581551, abs=1e-6)
+    output, random = Frozen(INTENT, wanted=50, tolerance=0.02, false_alarm_every=1e5), seeded(3)
+    followed(output, iter([gave("ask")] * 50), 50)
+    for detector in (output._pairs[UNSEEN][0], output._pairs["ask"][1]):
+        assert detector.limit == pytest.approx(0.0781551, abs=1e-6)
+    found = followed(
+        output, (gave(drawn(random, {"ask": 0.95, "sell": 0.05})) for _ in range(3000)), 3000, 50
+    )
+    assert (found.unseen[0][0], found.moved) == ("sell", None)
+    found = followed(output, (gave(drawn(random, {"ask": 0.7, "sell": 0.3})) for _ in range(300)), 300, 3050)
+    assert found.moved is not None
 
 
 def test_more_values_than_are_told_apart_are_one_and_nothing_is_new_then() -> None:

@@ -26,11 +26,13 @@ BASELINE_Z: Final = 1.6448536269514722
 class Detector:
     """State of one stream of badness in [0, 1]: the baseline, then the detector, then the alarm. Constant size.
 
-    threshold: what the detector has to reach, not its logarithm. Values after an alarm change nothing.
+    threshold: what the detector has to reach, not its logarithm. least_error: of the baseline, whatever its variance says.
+    Values after an alarm change nothing.
     """
 
     __slots__ = (
         "_capital",
+        "_least_error",
         "_run",
         "_squares",
         "_stakes",
@@ -43,12 +45,15 @@ class Detector:
         "total",
     )
 
-    def __init__(self, *, baseline_units: int, tolerance: float, threshold: float) -> None:
+    def __init__(
+        self, *, baseline_units: int, tolerance: float, threshold: float, least_error: float = 0.0
+    ) -> None:
         if not (baseline_units >= 2 and 0.0 <= tolerance < 1.0 and threshold > 1.0):
             raise ValueError(
                 f"need baseline_units >= 2, 0 <= tolerance < 1, threshold > 1, got {baseline_units}, {tolerance}, {threshold}"
             )
         self._wanted, self._tolerance, self.threshold = baseline_units, tolerance, threshold
+        self._least_error = least_error
         self.n, self.total, self._squares = 0, 0.0, 0.0
         self.limit: float | None = None
         self._stakes: tuple[float, ...] = ()
@@ -101,7 +106,8 @@ class Detector:
             return
         mean = self.total / self.n
         variance = max(self._squares / self.n - mean * mean, 0.0) * self.n / (self.n - 1)
-        self.limit = min(mean + BASELINE_Z * math.sqrt(variance / self.n) + self._tolerance, 1.0)
+        error = max(BASELINE_Z * math.sqrt(variance / self.n), self._least_error)
+        self.limit = min(mean + error + self._tolerance, 1.0)
         self._stakes = stakes(self.limit)
         self._capital = [0.0] * len(self._stakes)
 

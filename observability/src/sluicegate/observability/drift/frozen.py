@@ -21,6 +21,8 @@ MOST: Final = 16
 UNSEEN: Final = "(new)"
 """Values that no unit of the baseline gave, together."""
 MOST_UNSEEN: Final = 8
+BASELINE_ERROR: Final = 0.05
+"""Chance that a share lies above the upper bound of its baseline, as with `decay.BASELINE_Z`."""
 
 
 class Frozen:
@@ -116,7 +118,12 @@ class Frozen:
     def _pair(self, before: int) -> tuple[Detector, Detector]:
         """For a value that the units before did not give."""
         rise, fall = (
-            Detector(baseline_units=self._wanted, tolerance=self._tolerance, threshold=self._per_value)
+            Detector(
+                baseline_units=self._wanted,
+                tolerance=self._tolerance,
+                threshold=self._per_value,
+                least_error=bound_at_zero(self._wanted),
+            )
             for _ in range(2)
         )
         rise.skip(before, 0.0)
@@ -197,6 +204,15 @@ class Frozen:
         self._unseen = {str(value): str(run) for value, run in data["unseen"]}
         moved = data["moved"]
         self._moved = None if moved is None else MovedOutput(str(moved[0]), alarm_of(moved[1]))
+
+
+def bound_at_zero(units: int) -> float:
+    """Upper bound of a share that no unit showed, about 3/n: without variance the baseline has an error all the same.
+
+    Clopper & Pearson, Biometrika 26 (1934), at 0 of n, one-sided. Of values in [0, 1] with mean p at least p are not 0, so
+    that it holds for shares of independent units as well.
+    """
+    return float(1.0 - BASELINE_ERROR ** (1.0 / units))
 
 
 def _turned(alarm: Alarm) -> Alarm:
