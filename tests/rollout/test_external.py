@@ -361,6 +361,13 @@ def test_a_job_is_asked_for_each_arm_with_its_placeholders_filled_in() -> None:
     assert [one.texts for one in asking.asks(jobs_of()[1])[0].inquiries] == [(("value", ""),)]
 
 
+def test_jobs_of_a_stage_wait_for_gateways_and_queries_are_not_asked() -> None:
+    _, seen = jobs_of()
+    (ask,) = asking.asks(replace(seen, programmed=0))
+    assert ask.is_paused
+    assert not asking.asks(seen)[0].is_paused
+
+
 def test_the_name_of_a_job_says_which_look_it_is() -> None:
     key = EvidenceKey("ro-1", Stage.CANARY, 1)
     named = name_of(key, "load", "candidate", 1)

@@ -243,6 +243,29 @@ async def test_the_job_of_a_look_that_nobody_waits_for_is_discarded() -> None:
         assert at.left == [("candidate", 4)]
 
 
+async def test_a_job_that_runs_goes_on_while_a_gateway_takes_up_the_plan() -> None:
+    """And none begins; when every gateway follows, the next one does."""
+    async with running(Provider(hangs=True)) as at:
+        paused = replace(job(), is_paused=True)
+        at.numbers(paused)
+        await settled()
+        assert at.provider.now == 0
+        at.numbers(job())
+        await settled()
+        at.numbers(paused)
+        await settled()
+        assert (at.provider.now, at.left) == (1, [])
+    async with running() as at:
+        at.numbers(job())
+        await settled()
+        at.numbers(paused)
+        await at.clock.move(3600.0)
+        assert len(at.provider.asked) == 1
+        at.numbers(job(after=1))
+        await settled()
+        assert len(at.provider.asked) == 2
+
+
 async def test_a_bug_of_a_provider_ends_one_measurement_only() -> None:
     async with running(Provider(fault=ZeroDivisionError())) as at:
         at.numbers(ask())

@@ -18,13 +18,15 @@ from sluicegate.rollout.model import Discard, Ref, RolloutObserved
 
 
 def asks(observed: RolloutObserved) -> tuple[Ask, ...]:
-    """The gates to measure now: those of the stage, once every gateway follows the plan that gives the candidate its share."""
+    """The gates to measure now: those of the stage, once every gateway follows the plan that gives the candidate its share.
+    Until then, as when a gateway starts, Jobs that run go on and none begins."""
     rollout, status = observed.rollout, observed.rollout.status
     uid = rollout.metadata.uid
     if status is None or uid is None or status.state not in table.STAGES:
         return ()
-    if observed.programmed < status.plan_version or observed.candidate is None or observed.stable is None:
+    if observed.candidate is None or observed.stable is None:
         return ()
+    is_paused = observed.programmed < status.plan_version
     stage = Stage(status.state.value)
     held = {one.gate: one.number for one in status.measured}
     return tuple(
@@ -35,9 +37,10 @@ def asks(observed: RolloutObserved) -> tuple[Ask, ...]:
             source=gate.source,
             inquiries=tuple(_inquiries(observed, gate, gate.source, stage)),
             after=held.get(gate.name, 0),
+            is_paused=is_paused,
         )
         for gate in planning.stage_of(rollout.spec, stage).gates
-        if gate.source is not None
+        if gate.source is not None and not (is_paused and gate.source.job is None)
     )
 
 

@@ -67,7 +67,9 @@ class Inquiry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One gate to be measured again and again. after: number of the newest measurement that the status holds."""
+    """One gate to be measured again and again. after: number of the newest measurement that the status holds. is_paused: what
+    runs goes on, and nothing begins.
+    """
 
     key: EvidenceKey
     namespace: str
@@ -75,6 +77,7 @@ class Ask:
     source: Source
     inquiries: tuple[Inquiry, ...]
     after: int = 0
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,11 @@ class MeasuringPool:
         held = self._gates.get(slot)
         if held is None or (held.ask.key, held.ask.source) != (ask.key, ask.source):
             self._drop(slot)
+            if ask.is_paused:
+                return []
             held = self._gates[slot] = _Gate(ask, due=self._clock.monotonic(), number=ask.after)
+            self._changed.set()
+        if held.ask.is_paused and not ask.is_paused:
             self._changed.set()
         held.ask, held.number = ask, max(held.number, ask.after)
         held.found = [one for one in held.found if one.number > ask.after]
@@ -125,7 +129,11 @@ class MeasuringPool:
         """Start what is due, the longest due first; seconds until the next, None: nothing waits for the clock."""
         now = self._clock.monotonic()
         idle = sorted(
-            ((gate.due, slot) for slot, gate in self._gates.items() if gate.running is None),
+            (
+                (gate.due, slot)
+                for slot, gate in self._gates.items()
+                if gate.running is None and not gate.ask.is_paused
+            ),
             key=lambda one: one[0],
         )
         taken = Counter(self._running.values())
