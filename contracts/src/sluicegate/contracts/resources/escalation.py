@@ -24,7 +24,7 @@ class Probe(Model):
     every_seconds: Annotated[int, Field(strict=True, ge=1, le=86_400)] = 5
     """At most one run in this time."""
     every_runs: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1
-    """And at most one run in so many."""
+    """And, of the version as a whole, at most one run in so many."""
     successes_to_recover: Annotated[int, Field(strict=True, ge=1, le=1000)] = 3
     """So many in a row must succeed before the workflow answers again."""
 
