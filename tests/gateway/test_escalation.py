@@ -474,9 +474,14 @@ def test_a_writer_that_was_stopped_is_waited_for_once_a_second(
 ) -> None:
     ledger = Ledger(path)
     ran(ledger, failed=False)
-    connection, tried = ledger._connection, []
+    connection, tried = ledger._connection, list[int]()
     transact = ledger._transact
-    monkeypatch.setattr(ledger, "_transact", lambda *args: tried.append(1) or transact(*args))
+
+    def counted(*args: Any) -> Any:
+        tried.append(1)
+        return transact(*args)
+
+    monkeypatch.setattr(ledger, "_transact", counted)
     stopped = sqlite3.connect(path, isolation_level=None)
     stopped.execute("BEGIN IMMEDIATE")
     assert [ran(ledger, failed=True)[1] for _ in range(3)] == [None, None, Trigger.SESSION]
