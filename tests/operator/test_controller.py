@@ -8,7 +8,7 @@ import structlog.testing
 
 from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.operator.loop.controller import is_under_way, keys_of
+from sluicegate.operator.loop.controller import keys_of
 from sluicegate.operator.ports import Json, NotLeading
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged
@@ -286,20 +286,3 @@ def test_a_change_wakes_those_whom_it_concerns() -> None:
         "Decision": ["AgentWorkflow shop/w"],
         "AgentComponent": [],
     }
-
-
-UNDER_WAY: dict[str, tuple[str, dict[str, Any] | None, bool]] = {
-    "a rollout in a stage": ("WorkflowRollout", {"state": "Shadow"}, True),
-    "a rollout that nobody looked at": ("WorkflowRollout", None, True),
-    "a rollout that has ended": ("WorkflowRollout", {"state": "Done"}, False),
-    "a workflow that follows a rollout": ("AgentWorkflow", {"rollout": "agent-2"}, True),
-    "a workflow that nobody looked at": ("AgentWorkflow", None, True),
-    "a workflow at rest": ("AgentWorkflow", {"message": "2.0.0 answers"}, False),
-}
-
-
-@pytest.mark.parametrize(("kind", "status", "expected"), UNDER_WAY.values(), ids=UNDER_WAY.keys())
-def test_what_is_under_way_is_looked_at_first(
-    kind: str, status: dict[str, Any] | None, expected: bool
-) -> None:
-    assert is_under_way({"kind": kind} | ({"status": status} if status else {})) is expected

@@ -38,12 +38,6 @@ class Laws(RuleBasedStateMachine):
         self.queue.add(key, self.now, after=after)
         self.owed[key] = min(self.owed.get(key, float("inf")), self.now + after)
 
-    @rule(key=KEYS)
-    def spare(self, key: str) -> None:
-        self.queue.spare(key, self.now)
-        if key not in self.taken:
-            self.owed[key] = min(self.owed.get(key, float("inf")), self.now)
-
     @rule(seconds=st.sampled_from([0.05, 1.0, 10.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -195,48 +189,6 @@ def test_an_urgent_key_does_not_wait_for_the_back_off_of_the_look_before_it() ->
     assert ready.take(1.0) is not None
     ready.done("a", 1.0, failed=True)
     assert ready.take(2.0) is None, "it keeps failing"
-
-
-def order(waiting: Queue[str], count: int) -> str:
-    found = [waiting.take(1.0) for _ in range(count)]
-    return "".join(one[0] for one in found if one is not None)
-
-
-def test_what_changed_goes_before_what_is_looked_at_to_be_sure_and_every_fourth_is_such_a_one() -> None:
-    waiting = queue()
-    for key in "xyz":
-        waiting.spare(key, 0.0)
-    for key in "abcdefg":
-        waiting.add(key, 0.0)
-    assert order(waiting, 10) == "abcxdefygz"
-
-
-def test_a_spare_key_that_changes_is_one_that_changed() -> None:
-    waiting = queue()
-    waiting.spare("x", 0.0)
-    waiting.spare("y", 0.0)
-    waiting.add("y", 0.5)
-    waiting.spare("y", 0.5)
-    assert waiting.depth() == 2
-    assert order(waiting, 3) == "yx"
-
-
-def test_a_key_is_not_looked_at_to_be_sure_while_it_is_looked_at() -> None:
-    waiting = queue()
-    waiting.add("a", 0.0)
-    waiting.take(0.0)
-    waiting.spare("a", 0.0)
-    waiting.done("a", 0.0)
-    assert waiting.take(0.0) is None
-
-
-def test_a_look_in_good_time_stands_for_one_that_was_due_later() -> None:
-    waiting = queue()
-    waiting.add("a", 0.0, after=30.0)
-    waiting.spare("a", 0.0)
-    assert waiting.take(1.0) == ("a", 1.0)
-    waiting.done("a", 1.0)
-    assert waiting.wake_at(2.0) is None, "the look itself says when the next one is"
 
 
 def test_no_more_than_the_rate_is_handled() -> None:

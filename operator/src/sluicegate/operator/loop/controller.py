@@ -8,7 +8,7 @@ read; it is never a verdict.
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
@@ -26,17 +26,9 @@ from sluicegate.rollout.workflows import reconcile_workflow
 log = structlog.get_logger(__name__)
 
 
-Put = Callable[[Ref, Json], None]
-"""Queue a key; with the object as it was listed."""
-
-RESYNC_SHARE: Final = 0.25
-RESYNC_MOST: Final = 600.0
-"""Seconds between two resyncs, however many objects there are."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """resync: seconds after which every key is looked at again; more, when that would take over RESYNC_SHARE of the rate."""
+    """resync: seconds after which every key is looked at again."""
 
     resync: float = 60.0
     workers: int = 4
@@ -142,9 +134,8 @@ class Controller:
 
     async def _follow(self) -> None:
         """Everything that exists, then every change; again from the start when the watch came too late."""
-        put: Put = self._by_need
         while True:
-            version, _ = await self._queue_all(put)
+            version = await self._queue_all()
             self.synced.set()
             try:
                 async for change in self._store.watch(KINDS, version):
@@ -153,48 +144,23 @@ class Controller:
                         self._queue.add(key, urgent=urgent)
             except Expired:
                 log.info("watch_expired", since=version)
-                put = self._as_changed  # any of them may have
 
-    def _by_need(self, key: Ref, item: Json) -> None:
-        """What is under way first; the rest is as it was left, most likely."""
-        if is_under_way(item):
-            self._queue.add(key)
-        else:
-            self._queue.spare(key)
-
-    def _as_changed(self, key: Ref, _item: Json) -> None:
-        self._queue.add(key)
-
-    def _to_be_sure(self, key: Ref, _item: Json) -> None:
-        self._queue.spare(key)
-
-    async def _queue_all(self, put: Put) -> tuple[int, int]:
-        """All that there is. Returns the oldest version that was listed, and how many objects there are."""
-        versions, count = [], 0
+    async def _queue_all(self) -> int:
+        """Returns the oldest version that was listed."""
+        versions = []
         for kind in sorted(self._looks):
             listing = await self._store.listing(kind)
             versions.append(listing.version)
             for item in listing.items:
                 for key in keys_of(item):
-                    put(key, item)
-                count += 1
-        return min(versions), count
+                    self._queue.add(key)
+        return min(versions)
 
     async def _resync(self) -> None:
-        count = 0
         while True:
-            at_share = count / (RESYNC_SHARE * self._pace.limits.rate)
-            every = max(self._pace.resync, min(at_share, RESYNC_MOST))
-            await self._clock.sleep(every / 2 + system.jitter(every))
-            _, count = await self._queue_all(self._to_be_sure)
-
-
-def is_under_way(item: Json) -> bool:
-    """A rollout that has not ended, a workflow that follows one or was never looked at."""
-    status = item.get("status") or {}
-    if item["kind"] == "WorkflowRollout":
-        return bool(status.get("state") != "Done")
-    return not status or bool(status.get("rollout"))
+            half = self._pace.resync / 2
+            await self._clock.sleep(half + system.jitter(self._pace.resync))
+            await self._queue_all()
 
 
 def _own(item: Json) -> Iterator[Ref]:

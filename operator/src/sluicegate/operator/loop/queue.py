@@ -4,8 +4,6 @@
              ▲        │ failed: delayed by back-off
            delayed ◄──┘ add(after=…): the earliest wish wins
 
-    spare ─► spare keys ─► taken           when nothing is ready, and else every fourth time
-
 `Queue` is pure (time is a parameter); `serve` is its shell.
 """
 
@@ -14,15 +12,12 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from sluicegate.contracts.adapters import system
 from sluicegate.operator.ports import LoopClock, QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
-
-SPARE_EVERY: Final = 4
-"""Of so many keys that are taken one is a spare one, when there is any: what is looked at to be sure is never starved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +37,6 @@ class Queue(Generic[K]):
     limits: Limits = field(default_factory=Limits)
     jitter: Callable[[float], float] = system.jitter
     _ready: OrderedDict[K, float] = field(default_factory=OrderedDict)  # key -> ready since
-    _spare: OrderedDict[K, float] = field(default_factory=OrderedDict)
-    _passed: int = 0  # keys taken since the last spare one
     _due: dict[K, float] = field(default_factory=dict)
     _heap: list[tuple[float, int, K]] = field(default_factory=list)
     _taken: dict[K, float | None] = field(default_factory=dict)  # key -> added again at
@@ -52,11 +45,6 @@ class Queue(Generic[K]):
     _tokens: float | None = None
     _refilled: float = 0.0
     _order: int = 0
-
-    def spare(self, key: K, now: float) -> None:
-        """Handle `key` when there is time: it was not seen to change. Who is ready, or handled just now, is not added."""
-        if key not in self._ready and key not in self._taken:
-            self._spare.setdefault(key, now)
 
     def add(self, key: K, now: float, *, after: float = 0.0, urgent: bool = False) -> None:
         """Handle `key` once, `after` seconds from now at the latest. urgent: before those that are not, whatever the rate."""
@@ -69,20 +57,16 @@ class Queue(Generic[K]):
                 self._taken[key] = now
         elif key not in self._ready:
             self._due.pop(key, None)
-            self._spare.pop(key, None)
             self._ready[key] = now
 
     def take(self, now: float) -> tuple[K, float] | None:
         """A key to handle and how long it was ready; None: nothing may be handled now."""
         self._promote(now)
         first = self._first_urgent()
-        if not self.depth() or not (first or self._token(now)):
+        if not self._ready or not (first or self._token(now)):
             return None
-        lane = self._ready if first or not self._is_spares_turn() else self._spare
-        key = first[0] if first else next(iter(lane))
-        since = lane.pop(key)
-        self._passed = 0 if lane is self._spare else self._passed + 1
-        self._due.pop(key, None)
+        key = first[0] if first else next(iter(self._ready))
+        since = self._ready.pop(key)
         self._urgent.pop(key, None)
         self._taken[key] = None
         return key, now - since
@@ -105,13 +89,10 @@ class Queue(Generic[K]):
         self._delay(key, now + delay)
         return delay
 
-    def _is_spares_turn(self) -> bool:
-        return bool(self._spare) and (not self._ready or self._passed >= SPARE_EVERY - 1)
-
     def wake_at(self, now: float) -> float | None:
         """When `take` may have something, if nothing is added before; None: never."""
         self._promote(now)
-        if self.depth():
+        if self._ready:
             if self._first_urgent():
                 return now
             missing = max(0.0, 1.0 - self._refill(now))
@@ -121,13 +102,12 @@ class Queue(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def depth(self) -> int:
-        """Keys that may be taken, spare ones too."""
-        return len(self._ready) + len(self._spare)
+        """Keys that are ready."""
+        return len(self._ready)
 
     def forget(self, key: K) -> None:
         """Drop a key that exists no more: no delay, no failures."""
         self._due.pop(key, None)
-        self._spare.pop(key, None)
         self._failures.pop(key, None)
         self._urgent.pop(key, None)
 
@@ -177,12 +157,6 @@ class KeyedQueue(Generic[K]):
     def add(self, key: K, *, after: float = 0.0, urgent: bool = False) -> None:
         """Handle `key`, now or `after` seconds from now."""
         self._queue.add(key, self._clock.monotonic(), after=after, urgent=urgent)
-        self._metrics.queued(self._queue.depth())
-        self._changed.set()
-
-    def spare(self, key: K) -> None:
-        """Handle `key` when there is time."""
-        self._queue.spare(key, self._clock.monotonic())
         self._metrics.queued(self._queue.depth())
         self._changed.set()
 
