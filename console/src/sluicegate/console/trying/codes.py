@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sluicegate.contracts.diagnostics import Code
+from sluicegate.contracts.second_opinion import CODE as DISAGREE
 
 OUTPUT, FAILED, OUTSIDE = "OutputBreaksContract", "ComponentFailed", "RecordedInputOutside"
 MISALIGNED, NOTHING = "SemanticsMisaligned", "NothingToSend"
@@ -33,6 +34,11 @@ CODES: Final[Mapping[str, Code]] = {
         title="no input to send",
         meaning="No valid input could be made of the contract's examples, defaults and enumerations, and none was recorded: nothing was tested, which is no clean result.",
         remedy="Add `examples` to the input contract, or give recorded runs with `--recorded`.",
+    ),
+    DISAGREE: Code(
+        title="two validators disagree",
+        meaning="Of an answer one JSON Schema validator says that it keeps the contract, and another that it does not. The stricter one counts here; other consumers may see it as either does.",
+        remedy="Say it in keywords that both read alike.",
     ),
 }
 """Code -> what it means, for docs/reference."""
