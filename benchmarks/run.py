@@ -107,6 +107,12 @@ def _containment(found: dict[str, Any]) -> str:
     return "\n\n".join(f"{name}:\n\n{_pairs(part)}" for name, part in parts.items())
 
 
+def _sla(found: dict[str, Any]) -> str:
+    columns = list(next(iter(found.values())))
+    rows = [[name, *one.values()] for name, one in found.items()]
+    return table(["version", *(column.replace("_", " ") for column in columns)], rows)
+
+
 def _operator(found: list[dict[str, Any]]) -> str:
     keys = [key for key in found[0] if key not in {"calls_per_rollout", "workflows"}]
     rows = [[key.replace("_", " "), *(one.get(key, "") for one in found)] for key in keys]
@@ -127,6 +133,7 @@ SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
     ),
     "containment": ("Containment of schemas (`python -m benchmarks.containment`)", _containment),
     "rules": ("Decision tables of business fallback (`python -m benchmarks.rules`)", _pairs),
+    "sla": ("Verdicts of an SLA test on the support bot (`python -m benchmarks.sla`)", _sla),
     "operator": ("The operator on a real control plane (`make bench-operator`)", _operator),
     "evidence": (
         "Decisions beside other judges (`make bench-evidence`)",
