@@ -12,6 +12,7 @@ USERS = {
     "bob": ("board",),
     "carol": ("team",),
     "mallory": (),
+    "walter": (),
 }
 CONTROLLERS = (
     "clusterrole-aggregation-controller",

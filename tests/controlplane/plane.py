@@ -23,7 +23,7 @@ ADMIN = "admin"
 
 class ControlPlane:
     """Runs from `start` (or the `with`) to `stop`. Users: admin; alice and bob of group board; carol of group team;
-    mallory of none. None but admin has a right before someone binds one.
+    mallory and walter of none. None but admin has a right before someone binds one.
     """
 
     def __init__(
@@ -144,7 +144,10 @@ class ControlPlane:
         self.kubectl("apply", "--server-side", "-f", "-", user=user, input=text)
 
     def allow(self, subject: str, role: str, namespace: str | None = None) -> None:
-        """Bind a ClusterRole to `group:NAME`, `user:NAME` or `account:NAMESPACE:NAME`, in a namespace or everywhere."""
+        """Bind a ClusterRole to `group:NAME`, `user:NAME` or `account:NAMESPACE:NAME`, in a namespace or everywhere.
+        Later files see it too: who may everything is walter or an account, never a person whom other files refuse things.
+        """
+        assert role != "cluster-admin" or subject.startswith(("account:", "user:walter")), subject
         kind, _, name = subject.partition(":")
         flag = {"group": "--group", "user": "--user", "account": "--serviceaccount"}[kind]
         what = ["clusterrolebinding"] if namespace is None else ["rolebinding", "-n", namespace]

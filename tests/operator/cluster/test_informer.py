@@ -98,12 +98,12 @@ async def test_it_tells_what_is_there_what_changes_and_what_goes_and_writes_noth
     installed: ControlPlane,
 ) -> None:
     plane, namespace = installed, fresh(installed, "informed")
-    plane.allow("user:carol", "cluster-admin")
+    plane.allow("user:walter", "cluster-admin")
     plane.apply(samples.workflow("before", namespace=namespace), configmap("other", namespace))
     plane.apply(configmap("plan", namespace, wanted="yes"))
     heard, since = Heard(), plane.audit_position()
     informer = Informer(
-        access=access_of(KubeConfig(kubeconfig=plane.kubeconfig("carol"))),
+        access=access_of(KubeConfig(kubeconfig=plane.kubeconfig("walter"))),
         sources=(
             Source(api=own("AgentWorkflow"), sink=heard.of("AgentWorkflow")),
             Source(api=CONFIG_MAPS, sink=heard.of("ConfigMap"), labels="wanted"),
@@ -130,11 +130,11 @@ async def test_it_tells_what_is_there_what_changes_and_what_goes_and_writes_noth
         informer.monotonic = lambda: late
         silent = {one.partition(" ")[0] for one in informer.silent()}
         assert silent == {"agentworkflows", "configmaps", "leases"}, "an optional kind may be served no more"
-    await until("the audit log", lambda: any(entry.user == "carol" for entry in plane.audit(since)))
+    await until("the audit log", lambda: any(entry.user == "walter" for entry in plane.audit(since)))
     verbs = {
         (entry.verb, entry.resource)
         for entry in plane.audit(since)
-        if entry.user == "carol" and entry.resource
+        if entry.user == "walter" and entry.resource
     }
     assert {verb for verb, _ in verbs} == {"list", "watch"}
     stored = plane.get("agentworkflow", "after", "-n", namespace)
