@@ -8,7 +8,7 @@ import structlog.testing
 
 from sluicegate.contracts.errors import NotFound, Unavailable
 from sluicegate.contracts.routes import RoutePlan
-from sluicegate.operator.loop.controller import keys_of
+from sluicegate.operator.loop.controller import is_under_way, keys_of
 from sluicegate.operator.ports import Json, NotLeading
 from sluicegate.rollout.model import Ref
 from tests.operator.samples import decision, staged
@@ -286,3 +286,24 @@ def test_a_change_wakes_those_whom_it_concerns() -> None:
         "Decision": ["AgentWorkflow shop/w"],
         "AgentComponent": [],
     }
+
+
+SEEN = {"observedGeneration": 2, "phase": "Healthy"}
+UNDER_WAY: dict[str, tuple[str, Json, Json | None, bool]] = {
+    "a rollout in a stage": ("WorkflowRollout", {}, {"state": "Shadow"}, True),
+    "a rollout that nobody looked at": ("WorkflowRollout", {}, None, True),
+    "a rollout that has ended": ("WorkflowRollout", {}, {"state": "Done"}, False),
+    "a workflow that follows a rollout": ("AgentWorkflow", {}, {**SEEN, "phase": "Progressing"}, True),
+    "a workflow that nobody looked at": ("AgentWorkflow", {}, None, True),
+    "a workflow that was changed since": ("AgentWorkflow", {"generation": 3}, SEEN, True),
+    "a workflow that is to go": ("AgentWorkflow", {"deletionTimestamp": "2026-03-01T00:00:00Z"}, SEEN, True),
+    "a workflow at rest": ("AgentWorkflow", {}, SEEN, False),
+}
+
+
+@pytest.mark.parametrize(("kind", "extra", "status", "expected"), UNDER_WAY.values(), ids=UNDER_WAY.keys())
+def test_what_is_under_way_is_looked_at_first(
+    kind: str, extra: Json, status: Json | None, expected: bool
+) -> None:
+    item = {"kind": kind, "metadata": {"generation": 2} | extra} | ({"status": status} if status else {})
+    assert is_under_way(item) is expected

@@ -8,7 +8,7 @@ read; it is never a verdict.
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -26,9 +26,13 @@ from sluicegate.rollout.workflows import reconcile_workflow
 log = structlog.get_logger(__name__)
 
 
+RESYNC_SHARE: Final = 0.25
+"""Of the queue's rate: what changes does not wait behind what is only looked at to be sure."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """resync: seconds after which every key is looked at again."""
+    """resync: seconds after which every key is looked at again; more where RESYNC_SHARE of the rate asks for it."""
 
     resync: float = 60.0
     workers: int = 4
@@ -135,7 +139,9 @@ class Controller:
     async def _follow(self) -> None:
         """Everything that exists, then every change; again from the start when the watch came too late."""
         while True:
-            version = await self._queue_all()
+            version, keys = await self._existing()
+            for key in keys:
+                self._queue.add(key)
             self.synced.set()
             try:
                 async for change in self._store.watch(KINDS, version):
@@ -145,22 +151,37 @@ class Controller:
             except Expired:
                 log.info("watch_expired", since=version)
 
-    async def _queue_all(self) -> int:
-        """Returns the oldest version that was listed."""
-        versions = []
+    async def _existing(self) -> tuple[int, list[Ref]]:
+        """The oldest version that was listed, and every key, those under way first."""
+        versions: list[int] = []
+        first: list[Ref] = []
+        rest: list[Ref] = []
         for kind in sorted(self._looks):
             listing = await self._store.listing(kind)
             versions.append(listing.version)
             for item in listing.items:
-                for key in keys_of(item):
-                    self._queue.add(key)
-        return min(versions)
+                (first if is_under_way(item) else rest).extend(keys_of(item))
+        return min(versions), list(dict.fromkeys(first + rest))
 
     async def _resync(self) -> None:
+        """One key after the other, a round each `pace.resync`."""
+        gap = 1.0 / (RESYNC_SHARE * self._pace.limits.rate)
+        every = self._pace.resync
         while True:
-            half = self._pace.resync / 2
-            await self._clock.sleep(half + system.jitter(self._pace.resync))
-            await self._queue_all()
+            await self._clock.sleep(every / 2 + system.jitter(every))
+            _, keys = await self._existing()
+            for place, key in enumerate(keys):
+                self._queue.add(key, after=gap * place)
+            every = max(self._pace.resync, gap * len(keys))
+
+
+def is_under_way(item: Json) -> bool:
+    """A rollout that has not ended; a workflow that is not healthy, is to go, or has a spec that nobody looked at."""
+    status, metadata = item.get("status") or {}, item["metadata"]
+    if item["kind"] == "WorkflowRollout":
+        return bool(status.get("state") != "Done")
+    is_seen = metadata.get("generation") == status.get("observedGeneration")
+    return not is_seen or "deletionTimestamp" in metadata or status.get("phase") != "Healthy"
 
 
 def _own(item: Json) -> Iterator[Ref]:
