@@ -34,7 +34,7 @@ layers: setup-dev ## who may import whom
 	$(VENV)/bin/lint-imports
 
 unit: setup-dev  ## all tests, in parallel, with coverage
-	$(VENV)/bin/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile --durations=40 --cov --cov-report=term:skip-covered
 
 controlplane: setup-dev ## the programs of a Kubernetes control plane for tests, built once into ~/.cache/sluicegate
 	@$(PY) -m tests.controlplane build
