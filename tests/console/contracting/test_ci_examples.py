@@ -1,5 +1,5 @@
-"""The commands of examples/ci, taken out of their files and run by bash in a fresh repository: a breaking change fails the
-build, a compatible one passes.
+"""The commands of examples/ci, taken out of their files and read by bash in a fresh repository: a breaking change fails the
+build, a compatible one passes. One of them is run as installed; of the others bash makes the words, and they run in here.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sluicegate.console import exits
+from sluicegate.console import exits, main
 from tests.console.contracting.made import CLEAN
 from tests.support import scripts
 from tests.support.golden import ROOT
@@ -48,12 +48,22 @@ class Checkout:
     environ: dict[str, str]
 
     def run(self, command: str) -> int:
-        done = subprocess.run(
-            ["bash", "-ec", command], cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=120,
-            check=False,
-        )  # fmt: skip
+        """As a CI server does, with the program that is installed."""
+        done = self.bash(command)
         assert done.returncode != exits.ERROR, done.stdout + done.stderr
         return done.returncode
+
+    def words(self, command: str) -> list[str]:
+        """What the program gets."""
+        told = self.bash("sluicegate() { printf '%s\\0' \"$@\"; }\n" + command)
+        assert told.returncode == 0, told.stderr
+        return told.stdout.split("\0")[:-1]
+
+    def bash(self, script: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-ec", script], cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
 
 
 def github() -> tuple[str, ...]:
@@ -137,43 +147,58 @@ def change(checkout: Checkout, before: str, after: str) -> None:
     file.write_text((head + after + tail).replace("  version: 1.0.0", "  version: 1.1.0"))
 
 
+@pytest.fixture
+def here(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """The checkout, as the folder and the environment of this process."""
+    for name in set(os.environ) - set(checkout.environ):
+        monkeypatch.delenv(name)
+    for name, value in checkout.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(checkout.folder)
+    return checkout
+
+
 def build(checkout: Checkout, server: str) -> list[int]:
     """The exit codes of the steps, each of which runs whatever the others found."""
-    return [checkout.run(command) for command in SERVERS[server]()]
+    codes = [main.run(checkout.words(command)) for command in SERVERS[server]()]
+    assert exits.ERROR not in codes
+    return codes
+
+
+def test_as_installed_a_breaking_change_fails_the_second_step(checkout: Checkout) -> None:
+    change(checkout, *BREAKING["a required field of the answer is gone"])
+    assert [checkout.run(command) for command in github()] == [0, exits.FINDINGS]
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_a_compatible_change_passes(checkout: Checkout, server: str) -> None:
+def test_a_compatible_change_passes(here: Checkout, server: str) -> None:
     for before, after in COMPATIBLE.values():
-        change(checkout, before, after)
-    assert build(checkout, server) == [0, 0]
+        change(here, before, after)
+    assert build(here, server) == [0, 0]
 
 
 @pytest.mark.parametrize(
     ("server", "sentence"),
-    [("github", "a required field of the answer is gone"), ("gitlab", "callers must send one more"),
-     ("pre-commit", "a required field of the answer is gone")],
-)  # fmt: skip
-def test_a_breaking_change_fails(checkout: Checkout, server: str, sentence: str) -> None:
-    change(checkout, *BREAKING[sentence])
-    assert build(checkout, server) == [0, exits.FINDINGS]
+    [(server, sentence) for server in SERVERS for sentence in BREAKING],
+)
+def test_a_breaking_change_fails(here: Checkout, server: str, sentence: str) -> None:
+    change(here, *BREAKING[sentence])
+    assert build(here, server) == [0, exits.FINDINGS]
 
 
-def test_a_file_that_cannot_be_read_fails_both(checkout: Checkout) -> None:
-    change(checkout, *UNREADABLE["a file that is no YAML"])
-    assert build(checkout, "github") == [exits.REFUSED, exits.REFUSED]
+def test_a_file_that_cannot_be_read_fails_both(here: Checkout) -> None:
+    change(here, *UNREADABLE["a file that is no YAML"])
+    assert build(here, "github") == [exits.REFUSED, exits.REFUSED]
 
 
-def test_every_option_of_the_examples_leaves_its_file(checkout: Checkout) -> None:
-    change(checkout, *BREAKING["callers must send one more"])
-    build(checkout, "github")
-    build(checkout, "gitlab")
-    written = {
-        path.relative_to(checkout.folder).as_posix() for path in checkout.folder.rglob("*") if path.is_file()
-    }
+def test_every_option_of_the_examples_leaves_its_file(here: Checkout) -> None:
+    change(here, *BREAKING["callers must send one more"])
+    build(here, "github")
+    build(here, "gitlab")
+    written = {path.relative_to(here.folder).as_posix() for path in here.folder.rglob("*") if path.is_file()}
     used = uploaded()
     assert used <= written | {"reports"}
-    assert "failed" in Path(checkout.environ["GITHUB_STEP_SUMMARY"]).read_text()
+    assert "failed" in Path(here.environ["GITHUB_STEP_SUMMARY"]).read_text()
 
 
 def uploaded() -> set[str]:
