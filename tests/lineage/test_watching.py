@@ -41,6 +41,7 @@ def test_a_run_is_a_unit_of_the_version_that_served_it(tmp_path: Path) -> None:
     [unit] = store.observations(KEY, after=0)
     assert unit.stable is not None
     assert (unit.runs, unit.stable.reward, unit.stable.success) == (("run-000001",), 0.5, 1.0)
+    assert unit.stable.latencies_ms == (12.5,)
     assert unit.stable.fallbacks == {"planner": 1.0, "judge": 0.0}
     [other] = store.observations(Watched("shop", "support-bot", "support-bot-2").key, after=0)
     assert (other.stable, other.candidate is None) == (None, False)

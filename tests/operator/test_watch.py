@@ -37,8 +37,12 @@ class Served:
         self.store = LineageStore(self.path)
         self.world.restart()
 
-    async def start(self, version: str = "1.0.0", output: dict[str, Any] | None = None, **watch: Any) -> None:
+    async def start(
+        self, version: str = "1.0.0", output: Json | None = None, sla: Json | None = None, **watch: Any
+    ) -> None:
         wanted = staged(version, "http://127.0.0.1:9")
+        if sla is not None:
+            wanted["spec"]["contract"] = {"sla": sla}
         if output is not None:
             wanted["spec"]["components"][0]["contract"] = {"output": output}
         wanted["spec"]["watch"] = WATCH | watch
@@ -55,7 +59,15 @@ class Served:
             self.world.loop._gather = replace(self.world.loop._gather, evidence=FoldedEvidence(self.store))
             await self.world.round(seconds=61, units=0)
 
-    def users(self, count: int, mean: float | None, *, revision: str, buys: float | None = None) -> None:
+    def users(
+        self,
+        count: int,
+        mean: float | None,
+        *,
+        revision: str,
+        buys: float | None = None,
+        latency_ms: float = 12.5,
+    ) -> None:
         """Runs of the stable version; mean: of the rewards, None: no reward comes. buys: share of that intent."""
         lines = []
         for _ in range(count):
@@ -70,6 +82,7 @@ class Served:
                 unit=f"run-{self.number:06d}",
                 window_seconds=0.0,
                 reward=reward,
+                latency_ms=latency_ms,
                 started_at=at.isoformat(),
                 choices={} if buys is None else self.choice(buys),
             )
@@ -146,6 +159,26 @@ async def test_outputs_are_judged_by_a_baseline_that_was_frozen_after_the_promot
     again = await served.said("OutputsDrifting")
     assert again["status"] == "False"
     assert f"from {revision}@2" in again["message"]
+
+
+async def test_a_breach_of_the_sla_and_its_end_are_told_once_and_survive_every_restart(
+    tmp_path: Path,
+) -> None:
+    """In a real store, from run documents: 500 ms are promised of 95 % of the runs."""
+    served = Served(tmp_path / "l.db")
+    await served.start(sla={"maxLatencyMs": 500})
+    revision = await served.revision()
+    spans = ((800, 40.0, "PromisesKept"), (100, 900.0, "PromiseBroken"), (800, 40.0, "PromisesKept"))
+    for count, latency_ms, reason in spans:
+        for _ in range(4):
+            served.users(count // 4, 0.9, revision=revision, latency_ms=latency_ms)
+            served.restart()
+            await served.look()
+        assert (await served.said("SlaBreached"))["reason"] == reason
+    [breach], [kept] = served.alarms("SlaBreached"), served.alarms("SlaKept")
+    assert breach.startswith("p95 at most 500 ms is broken: about ")
+    assert kept.startswith("p95 at most 500 ms is kept: about ")
+    assert (await served.said())["status"] == "False", "the reward is as it was"
 
 
 async def test_restarts_change_no_bit_and_folded_units_go(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sluicegate.contracts.evidence import EvidenceKey
-from sluicegate.contracts.stages import Signal, Stage
+from sluicegate.contracts.sla import Promise
+from sluicegate.contracts.stages import Signal, Stage, Verdict
 
 _PREFIX = "watch"
 
@@ -46,7 +47,8 @@ class WatchLook:
     """What is asked; see `resources.watch.Watch`. Another of anything is another watch, with a baseline of its own.
 
     since: units before it belong to an earlier object of the same name. outputs: whose values are followed;
-    drift_tolerance: by how much a share may move.
+    drift_tolerance: by how much a share may move. promises: of the version's SLA; another promise is judged anew, and the rest of
+    the watch goes on.
     """
 
     watched: Watched
@@ -58,6 +60,7 @@ class WatchLook:
     since: datetime | None = None
     outputs: tuple[WatchedOutput, ...] = ()
     drift_tolerance: float = 0.05
+    promises: tuple[Promise, ...] = ()
 
     @property
     def name(self) -> str:
@@ -128,6 +131,23 @@ class WatchedField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedPromise:
+    """One promise of the SLA, beside what was served.
+
+    standing: Fail once it was shown to be broken, Pass once it was shown to be kept; the last of the two counts. units: that said
+    something of it; gap: units since the last of them. breach, kept: when that was shown last; before is the promised share of
+    bad units, after the share seen.
+    """
+
+    promise: Promise
+    standing: Verdict
+    units: int = 0
+    gap: int = 0
+    breach: Alarm | None = None
+    kept: Alarm | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvidence:
     """The watch as folded up to `cursor`."""
 
@@ -136,3 +156,4 @@ class WatchEvidence:
     units: int = 0
     signals: tuple[WatchedSignal, ...] = ()
     outputs: tuple[WatchedField, ...] = ()
+    promises: tuple[WatchedPromise, ...] = ()

@@ -26,6 +26,7 @@ def part_of(entry: Mapping[str, Any]) -> RawObservation | None:
     facts = entries.facts_from(
         {
             "success": 1.0 if succeeded else 0.0,
+            "latencies_ms": [max(float(entry["latency_ms"]), 0.0)],
             "fallbacks": _fallbacks(entry),
             "reward": reward,
             "choices": entry.get("choices") or {},

@@ -58,7 +58,7 @@ class Detector:
         self.limit: float | None = None
         self._stakes: tuple[float, ...] = ()
         self._capital: list[float] = []
-        self._run = _Excursion()
+        self._run = Excursion()
         self.alarm: Alarm | None = None
 
     def add(self, bad: float, at: datetime, run: str) -> None:
@@ -151,7 +151,7 @@ class Detector:
         self._stakes = () if self.limit is None else stakes(self.limit)
         if len(self._capital) != len(self._stakes):
             raise ValueError(f"state has {len(self._capital)} stakes, this version has {len(self._stakes)}")
-        self._run = _Excursion(*data["run"])
+        self._run = Excursion(*data["run"])
         self.alarm = None if data["alarm"] is None else alarm_of(data["alarm"])
 
 
@@ -160,7 +160,7 @@ def stakes(limit: float) -> tuple[float, ...]:
     return tuple(stake for stake in STAKES if stake * limit <= _LARGEST)
 
 
-class _Excursion:
+class Excursion:
     """Since when the values have looked like decay: the present positive stretch of a CUSUM of log L at one stake (Page's
     estimate of the time of change). For people; the alarm does not rest on it.
     """

@@ -13,19 +13,20 @@ from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import WatchedSignal, WatchEvidence, WatchLook
 from sluicegate.observability.decay import Detector
 from sluicegate.observability.drift.frozen import Frozen
+from sluicegate.observability.promised import Promised
 
 FORMAT: Final = 2
 
 
 class Watch:
-    """One detector of the reward and one of each component's fallbacks, over which the alarm rate is split; and the observed
-    outputs, with an alarm rate of their own.
+    """One detector of the reward and one of each component's fallbacks, over which the alarm rate is split; the observed outputs
+    and the promises of the SLA, each with an alarm rate of their own.
 
     The same units give the same bytes, however they are cut into batches and wherever the watch is saved and loaded
     between. What is missing is no value: it moves no detector, and `gap` says how long it has been missing.
     """
 
-    __slots__ = ("_detectors", "_gaps", "_outputs", "cursor", "look", "units")
+    __slots__ = ("_detectors", "_gaps", "_outputs", "_promises", "cursor", "look", "units")
 
     def __init__(self, look: WatchLook) -> None:
         self.look = look
@@ -49,6 +50,8 @@ class Watch:
             )
             for field in look.outputs
         ]
+        threshold = float(look.false_alarm_every * len(look.promises))
+        self._promises = [Promised(promise, threshold) for promise in look.promises]
 
     def add(self, observation: Observation) -> bool:
         """Fold one unit; False when it was folded before, or belongs to an earlier object of the same name."""
@@ -73,6 +76,8 @@ class Watch:
             self._detectors[place].add(bad, observation.at, run)
         for output in self._outputs:
             output.add(facts, observation.at, run)
+        for promised in self._promises:
+            promised.add(facts, observation.at, run)
         return True
 
     def add_all(self, observations: Iterable[Observation]) -> int:
@@ -96,6 +101,7 @@ class Watch:
                 for place, detector in enumerate(self._detectors)
             ),
             outputs=tuple(output.evidence() for output in self._outputs),
+            promises=tuple(promised.evidence() for promised in self._promises),
         )
 
     def to_bytes(self) -> bytes:
@@ -108,6 +114,7 @@ class Watch:
             "gaps": self._gaps,
             "detectors": [detector.to_json() for detector in self._detectors],
             "outputs": [output.to_json() for output in self._outputs],
+            "promises": [promised.to_json() for promised in self._promises],
         }
         return json.dumps(state, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
@@ -127,6 +134,8 @@ class Watch:
                 detector.restore(kept)
             for output, kept in zip(watch._outputs, state["outputs"], strict=True):
                 output.restore(kept)
+            for promised, kept in zip(watch._promises, state.get("promises", ()), strict=False):
+                promised.restore(kept)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise Refused((Problem(path="watch", message=f"cannot be read: {error}"),)) from error
         return watch
@@ -136,7 +145,7 @@ _LOOK: Final = TypeAdapter(WatchLook)
 
 
 def _described(look: WatchLook) -> Any:
-    return _LOOK.dump_python(look, mode="json")
+    return _LOOK.dump_python(look, mode="json", exclude={"promises"})
 
 
 def _shown(place: int, detector: Detector, gap: int, look: WatchLook) -> WatchedSignal:

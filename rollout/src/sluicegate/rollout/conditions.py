@@ -85,6 +85,12 @@ OF_WORKFLOW: Final = (
         ("OutputMoved", "Steady", "Learning", "NoData", "NotWatched"),
     ),
     Definition(
+        "SlaBreached",
+        "Shown: the stable version breaks a promise of `contract.sla`, until it is shown to keep it again. False: every promise is shown "
+        "to be kept. Unknown: not known (yet). Absent while nothing was ever promised and watched.",
+        ("PromiseBroken", "PromisesKept", "Undecided", "NoData", "NotWatched"),
+    ),
+    Definition(
         "FallbackReady",
         "The rule set of `businessFallback` is proved and with the gateways. False: what answered before goes on, or the static answer. "
         "Absent without a `businessFallback`.",
@@ -152,6 +158,8 @@ REASONS: Final[dict[str, str]] = {
     "OutputMoved": "The share of a value moved from the frozen baseline by more than the tolerance.",
     "PausedByPerson": "`pause`; `resume` goes on.",
     "Programmed": "Every gateway follows.",
+    "PromiseBroken": "More units than `contract.sla` allows were too slow, failed, or fell back; the message says which promise, and since when.",
+    "PromisesKept": "No more units than `contract.sla` allows are too slow, fail, or fall back.",
     "Programming": "Not every gateway follows yet.",
     "ReviewsMissing": "Fewer fallbacks were judged than the stage asks for.",
     "RewardFell": "The reward fell below that of the version's first units by more than the tolerance.",
@@ -166,6 +174,7 @@ REASONS: Final[dict[str, str]] = {
     "StableMissing": "The stable revision is not found; the last plan goes on.",
     "Steady": "Neither a fall of the reward nor a rise of a fallback rate is shown; or no move of an output.",
     "Sufficient": "Every required gate is decided.",
+    "Undecided": "Of a promise neither is shown, that it is broken or that it is kept.",
     "Verified": "No problem.",
     "VersionReused": "The version is already the name of another body.",
     **dict.fromkeys((*_STATES, *_OUTCOMES), "A state or outcome of the rollout, in its own words."),

@@ -8,7 +8,7 @@ from sluicegate.contracts.resources.base import Condition
 from sluicegate.contracts.resources.workflow import Runtime, WorkflowStatus
 from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import Alarm, Watched, WatchedSignal, WatchEvidence, WatchLook
-from sluicegate.rollout import conditions, drifting, events, phrases, revisions
+from sluicegate.rollout import conditions, drifting, events, phrases, promising, revisions
 from sluicegate.rollout.conditions import Wanted
 from sluicegate.rollout.model import Emit, WorkflowObserved, ref_of
 
@@ -33,11 +33,12 @@ def look(workflow: AgentWorkflow, known: tuple[WorkflowRevision, ...]) -> WatchL
         since=stable.metadata.creation_timestamp,
         outputs=drifting.outputs(stable.spec.body),
         drift_tolerance=float(watch.drift_tolerance),
+        promises=promising.promises_of(stable.spec.body),
     )
 
 
 def wanted(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Wanted]:
-    """The conditions, of outputs too, if there is anything to say. A text changes with what it says, never with each unit.
+    """The conditions, of outputs and promises too, if there is anything to say. A text changes with what it says, never with each unit.
 
     Without an answer of the store it stays as it was; of another version than the stable one nothing is known yet.
     """
@@ -51,11 +52,13 @@ def wanted(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Wante
     elif before is not None and _moved(observed, status):
         yield Wanted(DECAYING, None, "Learning", _learning(stable or "", spec.watch.baseline_units))
     yield from drifting.wanted(observed, status)
+    yield from promising.wanted(observed, status)
 
 
 def alarms(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Emit]:
     """One event for each alarm that the stored conditions do not tell yet. status: after this look."""
     yield from drifting.alarms(observed, status)
+    yield from promising.news(observed, status)
     found, now = observed.watch, conditions.find(status.conditions, DECAYING)
     if found is None or now is None or now.status != "True":
         return
