@@ -2,6 +2,7 @@
 
 jsonschema-rs, always offline: a `$ref` to elsewhere is refused, never fetched. Patterns run on a linear-time engine,
 so look-around and back-references are refused. Formats are asserted. Draft 2020-12 unless `$schema` says otherwise.
+What would multiply (`effort`) is refused before it is compiled, since the compiler would multiply as well.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,9 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
+from sluicegate.contracts.effort import MAX_EFFORT, Effort, effort_of, excess, is_deeper
 from sluicegate.contracts.errors import Problem, Refused
+from sluicegate.contracts.limits import MAX_DEPTH
 from sluicegate.contracts.paths import child, join
 from sluicegate.contracts.runs import Violation
 from sluicegate.contracts.suggestions import closest, shown
@@ -59,8 +62,13 @@ _KEYWORDS = frozenset(
         "examples", "example", "format", "contentEncoding", "contentMediaType",
     }
 )  # fmt: skip
-CODES = frozenset(keyword[:1].upper() + keyword[1:] for keyword in _KEYWORDS if keyword.isalpha())
+TOO_DEEP = "MaxDepth"
+"""Of a value that a schema which contains itself cannot be afforded for, or whose violations cannot be told one by one."""
+CODES = frozenset(keyword[:1].upper() + keyword[1:] for keyword in _KEYWORDS if keyword.isalpha()) | {
+    TOO_DEEP
+}
 """Codes of violations."""
+_MULTIPLIES = (b"$ref", b"$dynamicRef", b"$recursiveRef", b'"unevaluated')
 _FORMATS = frozenset(
     {
         "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
@@ -95,11 +103,13 @@ class Located:
 class SchemaCheck:
     """A compiled schema. is_valid(value) is the fast question; ask for violations only when it says no.
 
-    Values must be JSON as a parser gives it: ValueError for objects with keys that are not texts.
+    Values must be JSON as a parser gives it: ValueError for objects with keys that are not texts. told: levels of a value
+    of which every violation is told; of a deeper one only that it breaks the schema.
     """
 
     is_valid: Callable[[Any], bool] = field(compare=False, repr=False)
     errors: Callable[[Any], Iterator[jsonschema_rs.ValidationError]] = field(compare=False, repr=False)
+    told: int = MAX_DEPTH
 
     def violations(self, value: Any, root: str) -> tuple[Violation, ...]:
         """Every broken rule, at most 100, without the values themselves.
@@ -111,6 +121,8 @@ class SchemaCheck:
 
     def located(self, value: Any, root: str) -> tuple[Located, ...]:
         """The same, with the places in this very value; the same violation of several items is told once."""
+        if self.told < MAX_DEPTH and is_deeper(value, self.told):
+            return () if self.is_valid(value) else (_untold(root, self.told),)
         found: dict[Violation, tuple[Place, ...]] = {}
         for error in self.errors(value):
             violation = _violation_of(error, root)
@@ -150,8 +162,24 @@ def _content(schema: Schema) -> _Content:
 
 @lru_cache(maxsize=2048)
 def _compiled(content: _Content) -> SchemaCheck:
+    effort = _effort(content)
+    if not effort.is_affordable:
+        raise ValueError("would take too long")
     validator = _validator(content.schema)
-    return SchemaCheck(is_valid=validator.is_valid, errors=validator.iter_errors)
+    is_valid = validator.is_valid
+    if effort.depth < MAX_DEPTH:
+        return SchemaCheck(
+            is_valid=lambda value: not is_deeper(value, effort.depth) and is_valid(value),
+            errors=validator.iter_errors,
+            told=effort.told,
+        )
+    return SchemaCheck(is_valid=is_valid, errors=validator.iter_errors, told=effort.told)
+
+
+def _effort(content: _Content) -> Effort:
+    """Counted only where something may multiply."""
+    is_plain = len(content.text) <= MAX_EFFORT and not any(word in content.text for word in _MULTIPLIES)
+    return Effort(most=1.0, is_affordable=True) if is_plain else effort_of(content.schema)
 
 
 @lru_cache(maxsize=2048)
@@ -170,6 +198,9 @@ def _all_wrong(schema: Schema, path: str) -> tuple[Problem, ...]:
     problems = [*_broken_rules(schema, path), *_misspelled(schema, path)]
     if problems:
         return tuple(problems)
+    effort = _effort(_content(schema))
+    if not effort.is_affordable:
+        return (excess(effort, path),)
     try:
         _validator(schema)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
@@ -332,6 +363,11 @@ def _violation_of(error: jsonschema_rs.ValidationError, root: str) -> Violation:
     if isinstance(missing, str):
         path = f"{path}/{missing}"
     return Violation(code=code, path=path, message=error.message[:200])
+
+
+def _untold(root: str, depth: int) -> Located:
+    message = f"breaks the contract; nested deeper than {depth} levels it is not told where"
+    return Located(violation=Violation(code=TOO_DEEP, path=root, message=message), places=((),))
 
 
 def _places_of(error: jsonschema_rs.ValidationError) -> tuple[Place, ...]:

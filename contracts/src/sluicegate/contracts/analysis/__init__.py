@@ -3,6 +3,7 @@
 ``verification`` refuses what is no workflow; these checks look at workflows that could run and say where that would end.
 An error is certain: it happens in every such run, or breaks a limit that the workflow sets itself. A warning may happen.
 A check is ``(Facts) -> diagnostics``, linear in steps, components and edges; what it cannot tell, it does not tell.
+Comparing contracts has a budget of steps for the whole workflow (`containment.budget`); what is beyond is told as not compared.
 """
 
 from collections.abc import Callable, Iterable

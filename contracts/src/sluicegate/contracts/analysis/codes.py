@@ -133,6 +133,11 @@ _EDGES: Final[Mapping[str, Code]] = {
         "contracts plainly speak of the matter (types, values, bounds); a warning when only the consumer's does, when a condition of the step may keep the value away, or where a contract is composed (`$ref`, `anyOf`). Nothing is told where the producer's contract says nothing.",
         remedy="Narrow the producer's output contract, widen the consumer's input, or map the value.",
     ),
+    "EdgesNotCompared": Code(
+        title="too much to compare",
+        meaning="Comparing the contracts of one workflow takes at most a number of steps, so that nobody waits for minutes. From the edge at the path on, in the order of the steps, nothing was compared: neither a fault nor a proof.",
+        remedy="Make contracts smaller or less nested, or divide the workflow.",
+    ),
     "OutputNotCovered": Code(
         title="the answer may break the workflow's contract",
         meaning="What the answer is made of is more than `spec.contract.output` allows; the witness is such a value.",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sluicegate.contracts.analysis.calls import chain
 from sluicegate.contracts.analysis.producers import UNKNOWN, Producers, filled, given_by, parts_of
-from sluicegate.contracts.containment import Containment, Verdict, covers
+from sluicegate.contracts.containment import Budget, Containment, Verdict, covers
 from sluicegate.contracts.containment.wording import shortened
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.expressions import ExpressionError
@@ -53,10 +53,15 @@ class Edge:
 
 
 def edges_cover(facts: Facts) -> Iterator[Diagnostic]:
-    """Every input of a step, of its stand-ins, and the answer."""
+    """Every input of a step, of its stand-ins, and the answer; what is beyond the steps of a workflow is told as not compared."""
+    budget = Budget()
     for edge in edges_of(facts):
+        if budget.is_spent:
+            yield _not_compared(edge, budget)
+            return
+        budget.spend(1)
         if edge.is_known:
-            found = covered(edge)
+            found = covered(edge, budget)
             if found.verdict is Verdict.BREAKING:
                 yield _finding(edge, found)
 
@@ -66,9 +71,20 @@ def edges_of(facts: Facts) -> Iterator[Edge]:
     return _edges(facts, Producers(facts))
 
 
-def covered(edge: Edge) -> Containment:
+def covered(edge: Edge, budget: Budget | None = None) -> Containment:
     """Of an edge that is known."""
-    return covers(edge.takes, filled(edge.gives, edge.takes), is_closed=False)
+    return covers(edge.takes, filled(edge.gives, edge.takes), is_closed=False, budget=budget)
+
+
+def _not_compared(edge: Edge, budget: Budget) -> Diagnostic:
+    return Diagnostic(
+        code="EdgesNotCompared",
+        severity=Severity.WARNING,
+        path=edge.path,
+        message=f"whether contracts fit is not known from here on: comparing those before took all of {budget.steps:.0f} steps",
+        witness=f"{edge.what} → {edge.who}",
+        hint="make the contracts smaller, or divide the workflow",
+    )
 
 
 def _finding(edge: Edge, found: Containment) -> Diagnostic:

@@ -12,7 +12,7 @@ __all__ = ["Comparison", "Consumer", "Level", "Verdict", "compare"]
 
 
 def compare(old: AgentWorkflow, new: AgentWorkflow, *, level: Level = Level.SEMANTIC) -> Comparison:
-    """Both must have passed `verification.verify`. Pure; bounded in time as `containment.covers` is."""
+    """Both must have passed `verification.verify`. Pure; bounded by one `containment.Budget`."""
     before, after = gather(old), gather(new)
     found = [*messages.changes(before, after, level)]
     if level is Level.SEMANTIC:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sluicegate.contracts.analysis.edges import Edge, covered, edges_of
 from sluicegate.contracts.compatibility.comparison import CALLERS, NOT_PROVEN, Change, Level
 from sluicegate.contracts.compiled import answer_contract, face
-from sluicegate.contracts.containment import Containment, Verdict, covers
+from sluicegate.contracts.containment import Budget, Containment, Verdict, covers
 from sluicegate.contracts.containment.wording import shortened
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.resources.workflow_component import Component
@@ -53,16 +53,18 @@ class _Question:
 
 
 def changes(old: Facts, new: Facts, level: Level) -> Iterator[Change]:
-    """In the order of the new file: the contract, the components, the edges."""
+    """In the order of the new file: the contract, the components, the edges; all with one budget of steps."""
+    budget = Budget()
     for question in _of_callers(old, new):
-        change = _asked(question, (CALLERS,), level, severity=Severity.ERROR)
+        change = _asked(question, (CALLERS,), level, budget, severity=Severity.ERROR)
         if change is not None:
             yield change
     yield from _removed_answers(old, new)
-    broken = list(_edges(old, new, level))
+    broken = list(_edges(old, new, level, budget))
     for component, consumers, question in _of_components(old, new):
         severity = Severity.ERROR if _is_unproven(component, consumers, new) else Severity.WARNING
-        change = _asked(question, consumers if severity is Severity.ERROR else (), level, severity=severity)
+        told = consumers if severity is Severity.ERROR else ()
+        change = _asked(question, told, level, budget, severity=severity)
         if change is not None:
             yield change
     yield from broken
@@ -119,9 +121,9 @@ def _is_unproven(component: Component, consumers: tuple[str, ...], new: Facts) -
 
 
 def _asked(
-    question: _Question, consumers: tuple[str, ...], level: Level, *, severity: Severity
+    question: _Question, consumers: tuple[str, ...], level: Level, budget: Budget, *, severity: Severity
 ) -> Change | None:
-    found = covers(_at_level(question.takes, level), _at_level(question.gives, level))
+    found = covers(_at_level(question.takes, level), _at_level(question.gives, level), budget=budget)
     if found.verdict is Verdict.COMPATIBLE:
         return None
     where = found.where or "its whole"
@@ -192,7 +194,7 @@ def _removed_answers(old: Facts, new: Facts) -> Iterator[Change]:
             )  # fmt: skip
 
 
-def _edges(old: Facts, new: Facts, level: Level) -> Iterator[Change]:
+def _edges(old: Facts, new: Facts, level: Level, budget: Budget) -> Iterator[Change]:
     """Edges of the new workflow that break and did not break before, or cannot be proven and have changed."""
     before = {
         (edge.consumer, edge.path, _text(edge.takes), _text(edge.gives))
@@ -202,7 +204,7 @@ def _edges(old: Facts, new: Facts, level: Level) -> Iterator[Change]:
     for edge in edges_of(new):
         if not edge.is_known or (edge.consumer, edge.path, _text(edge.takes), _text(edge.gives)) in before:
             continue
-        found = covered(_edge_at(edge, level))
+        found = covered(_edge_at(edge, level), budget)
         if found.verdict is Verdict.COMPATIBLE:
             continue
         is_known = found.verdict is Verdict.BREAKING

@@ -5,7 +5,8 @@
 Compatible is a proof, Breaking has a witness that the producer's schema accepts and the consumer's refuses, everything
 else is Unknown. The producer is closed: it gives the fields that it lists (`closing`). Formats count, as everywhere in
 the product: a text is not covered by ``format: uuid``, and the examples of a format are texts of that format. Bounded:
-schemas beyond `size` are not given to the library, and the search for a witness has a budget of checks.
+schemas beyond `size` are not given to the library, the search for a witness has a budget of checks, and who asks many
+questions gives all of them one `Budget` of steps.
 """
 
 from dataclasses import dataclass
@@ -15,19 +16,28 @@ from typing import Any, Final
 
 import orjson
 
+from sluicegate.contracts.containment import budget as steps_of
 from sluicegate.contracts.containment import native
+from sluicegate.contracts.containment.budget import Budget
 from sluicegate.contracts.containment.closing import closed
 from sluicegate.contracts.containment.instances import instances
 from sluicegate.contracts.containment.lengths import with_lengths
-from sluicegate.contracts.containment.proof import gap
+from sluicegate.contracts.containment.proof import Proof
 from sluicegate.contracts.containment.size import MAX_DEPTH, MAX_NODES, MAX_UNROLLED, MAX_WEIGHT, size_of
-from sluicegate.contracts.containment.structure import Gap, Place
-from sluicegate.contracts.containment.witnesses import MOST_CHECKS, NOTHING, Search, candidates, with_part
+from sluicegate.contracts.containment.structure import Document, Gap, Place
+from sluicegate.contracts.containment.witnesses import (
+    MOST_CHECKS,
+    MOST_SHRINKING,
+    NOTHING,
+    Search,
+    candidates,
+    with_part,
+)
 from sluicegate.contracts.containment.wording import described, shortened
 from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.schemas import Schema, SchemaCheck, compile_schema
 
-__all__ = ["Containment", "Verdict", "closed", "covers"]
+__all__ = ["Budget", "Containment", "Verdict", "closed", "covers"]
 
 _REMEMBERED: Final = 4_096
 _MAX_BYTES: Final = 200_000
@@ -63,11 +73,19 @@ class Containment:
 _COMPATIBLE: Final = Containment(verdict=Verdict.COMPATIBLE)
 
 
-def covers(consumer: Schema, producer: Schema, *, is_closed: bool = True) -> Containment:
+def covers(
+    consumer: Schema, producer: Schema, *, is_closed: bool = True, budget: Budget | None = None
+) -> Containment:
     """Whether the consumer takes all that the producer gives. Never raises; the same answer for the same schemas.
 
-    is_closed: False takes the producer's schema as it is written, with any field that it does not exclude.
+    is_closed: False takes the producer's schema as it is written, with any field that it does not exclude. budget: of this
+    question and others; Unknown once it is spent.
     """
+    limit = budget or Budget()
+    if limit.is_spent:
+        message = f"not compared: the questions before took all of {limit.steps:.0f} steps"
+        return Containment(verdict=Verdict.UNKNOWN, message=message)
+    limit.spend(steps_of.QUESTION)
     try:
         texts = orjson.dumps(consumer), orjson.dumps(producer)
     except (TypeError, ValueError, RecursionError):
@@ -75,6 +93,7 @@ def covers(consumer: Schema, producer: Schema, *, is_closed: bool = True) -> Con
     if max(map(len, texts)) > _MAX_BYTES:
         return Containment(verdict=Verdict.UNKNOWN, message=f"the schema is larger than {_MAX_BYTES} bytes")
     sizes = tuple(size_of(orjson.loads(text)) for text in texts)
+    limit.spend(sum(size.nodes * steps_of.LOOKED_AT + size.unrolled * steps_of.PATTERN for size in sizes))
     for size in sizes:
         if not size.is_readable:
             return Containment(
@@ -83,17 +102,25 @@ def covers(consumer: Schema, producer: Schema, *, is_closed: bool = True) -> Con
             )
     checks = MOST_CHECKS // (1 + max(size.unrolled // 100 + int(size.weight) // 400 for size in sizes))
     is_short = max(map(len, texts)) <= _MAX_REMEMBERED_BYTES
-    return (_covers if is_short else _covers.__wrapped__)(*texts, is_closed, checks)
+    found, steps = (_covers if is_short else _covers.__wrapped__)(*texts, is_closed, checks)
+    limit.spend(steps)
+    return found
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _covers(consumer: bytes, producer: bytes, is_closed: bool, checks: int) -> Containment:
+def _covers(consumer: bytes, producer: bytes, is_closed: bool, checks: int) -> tuple[Containment, float]:
+    """And the steps that it took."""
     try:
-        return _Question(orjson.loads(consumer), orjson.loads(producer), is_closed).answer(checks)
+        question = _Question(orjson.loads(consumer), orjson.loads(producer), is_closed)
     except Refused as refused:
-        return Containment(verdict=Verdict.UNKNOWN, message=str(refused.problems[0].message))
+        return Containment(verdict=Verdict.UNKNOWN, message=str(refused.problems[0].message)), 0.0
+    try:
+        found = question.answer(checks)
+    except Refused as refused:
+        found = Containment(verdict=Verdict.UNKNOWN, message=str(refused.problems[0].message))
     except RecursionError:
-        return Containment(verdict=Verdict.UNKNOWN, message="not compared: too deep")
+        found = Containment(verdict=Verdict.UNKNOWN, message="not compared: too deep")
+    return found, question.steps
 
 
 class _Question:
@@ -102,18 +129,22 @@ class _Question:
     def __init__(self, consumer: Schema, producer: Schema, is_closed: bool) -> None:
         self.consumer, self.producer = consumer, producer
         self.differences: dict[tuple[int, int], Any] = {}
+        self.steps = 0.0
         self.takes: SchemaCheck = compile_schema(consumer)
         written = self.gives = compile_schema(producer)
         meant = closed(producer) if is_closed else producer
         if meant is not producer and meant != producer:
             meant_canonical = native.canonical_of(meant)
+            self.steps += steps_of.asking(meant_canonical.size, meant_canonical.size)
             if not native.is_empty(meant_canonical) or native.is_empty(native.canonical_of(producer)):
                 self.producer = meant
                 self.gives = compile_schema(meant)
         self.written = written
 
     def answer(self, checks: int) -> Containment:
-        found = gap(with_lengths(self.consumer), with_lengths(self.producer))
+        proof = Proof(Document(with_lengths(self.consumer)), Document(with_lengths(self.producer)))
+        found = proof.whole()
+        self.steps += len(proof.kept) * steps_of.PAIR + proof.read * steps_of.READ + proof.asked
         if found is None:
             return _COMPATIBLE
         search = Search(
@@ -122,11 +153,13 @@ class _Question:
             checks,
         )
         witness = self._witness(found, search)
+        self.steps += (checks - search.left) * steps_of.CHECK
         if witness is NOTHING:
             where = _pointer(found.place)
             said = self._said(found)
             return Containment(verdict=Verdict.UNKNOWN, where=where, message=f"not proven{said}")
         witness = search.shrunk(witness)
+        self.steps += (MOST_SHRINKING - search.left) * steps_of.CHECK
         error = next(iter(self.takes.errors(witness)), None)
         place = _place(error)
         said = self._said(found) if place[: len(found.place)] == found.place else ""
@@ -157,9 +190,10 @@ class _Question:
     def _difference(self, producer: Any, consumer: Any) -> Any:
         key = id(producer), id(consumer)
         if key not in self.differences:
-            self.differences[key] = native.difference(
-                native.canonical_of(producer), native.canonical_of(consumer)
-            )
+            theirs, ours = native.canonical_of(producer), native.canonical_of(consumer)
+            price = steps_of.asking(theirs.size, ours.size)
+            self.steps += price + (steps_of.DIFFERENCE if price else 0.0)
+            self.differences[key] = native.difference(theirs, ours)
         return self.differences[key]
 
     def _said(self, found: Gap) -> str:

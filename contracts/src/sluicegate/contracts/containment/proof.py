@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from sluicegate.contracts.containment import native
+from sluicegate.contracts.containment.budget import asking
 from sluicegate.contracts.containment.size import MAX_COST, cost
 from sluicegate.contracts.containment.structure import (
     ANNOTATIONS,
@@ -44,13 +45,11 @@ Rule = Callable[["Proof", dict[str, Any], dict[str, Any], Place], "Gap | bool"]
 """A gap, True (proven), or False (the rule has nothing to say)."""
 
 
-def gap(consumer: Any, producer: Any) -> Gap | None:
-    """None: proven. Both are roots; the producer's as it is meant (see `closing`)."""
-    return Proof(Document(consumer), Document(producer)).whole()
-
-
 class Proof:
-    """One question. Schemas are known by identity, so all that were seen are kept."""
+    """One question: both are roots, the producer's as it is meant (see `closing`). Schemas are known by identity, so all that were seen are kept.
+
+    kept, read, asked: pairs, values prepared for the library, and steps of asking it, so far.
+    """
 
     def __init__(self, consumer: Document, producer: Document) -> None:
         self.ours, self.theirs = consumer, producer
@@ -61,6 +60,7 @@ class Proof:
         self.split: dict[int, list[Any]] = {}
         self.assumed = _NEVER
         self.cost = 0.0
+        self.asked = 0.0
         self.read = 0
         self.same_references = (not consumer.has_references and not producer.has_references) or (
             consumer.refers_to_definitions
@@ -69,13 +69,15 @@ class Proof:
         )
 
     def whole(self) -> Gap | None:
-        """Of the roots."""
+        """Of the roots; None: proven."""
         found = None
         if self.ours.is_local and self.theirs.is_local:
             found = self.pair(self.ours.root, self.theirs.root, ())
             if found is None:
                 return None
-        if native.covers(native.canonical_of(self.ours.root), native.canonical_of(self.theirs.root)):
+        ours, theirs = native.canonical_of(self.ours.root), native.canonical_of(self.theirs.root)
+        self.asked += asking(ours.size, theirs.size)
+        if native.covers(ours, theirs):
             return None
         return found or Gap(place=(), consumer=self.ours.root, producer=self.theirs.root)
 
@@ -140,6 +142,7 @@ class Proof:
         if price > MAX_COST or not (found[0].size.is_small and found[1].size.is_small):
             return None
         self.cost += price
+        self.asked += asking(found[0].size, found[1].size)
         return found
 
     def _weaker(self, producer: Any) -> Iterator[Any]:

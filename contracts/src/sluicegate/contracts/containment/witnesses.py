@@ -13,7 +13,7 @@ from sluicegate.contracts.containment.structure import Place
 
 MOST_CHECKS: Final = 6_000
 _MOST_PLACES: Final = 40
-_MOST_SHRINKING: Final = 400
+MOST_SHRINKING: Final = 400
 NOTHING: Final = object()
 
 Test = Callable[[Any], bool]
@@ -37,7 +37,7 @@ class Search:
 
     def shrunk(self, value: Any) -> Any:
         """A small witness below this one: parts left out, or simpler, while it stays one."""
-        self.left = _MOST_SHRINKING
+        self.left = MOST_SHRINKING
         smaller: Any = value
         while smaller is not NOTHING:
             value, smaller = smaller, self.first(_simpler(smaller))
