@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from sluicegate.console.contracting import baseline, waivers
 from sluicegate.console.contracting.baseline import Baseline
-from sluicegate.console.contracting.report import Report, Result, Standing
+from sluicegate.console.contracting.report import Finding, Report, Result, Standing
 from sluicegate.console.contracting.settling import Allowed, settle
 from sluicegate.console.contracting.waivers import Waiver, Waivers
+from sluicegate.contracts.diagnostics import Diagnostic
 from sluicegate.contracts.errors import Refused
 from tests.console.contracting.made import diagnostic, finding, report
 
 LAST = date(2027, 1, 31)
+BY = {"owner": "team-a", "reason": "known", "expires": LAST}
 FOUND = diagnostic()
 FILE = f"""\
 # agreed on with the board
@@ -203,3 +205,28 @@ def test_a_baseline_that_cannot_be_read_is_refused(text: str | None, told: str, 
 def test_a_fingerprint_does_not_know_lines_files_and_words() -> None:
     assert diagnostic(line=1, source="x", message="m", hint=None).fingerprint == FOUND.fingerprint
     assert diagnostic(path="spec").fingerprint != FOUND.fingerprint
+
+
+BEFORE = diagnostic(path="spec.steps[1].when", place="spec.steps[write].when")
+MOVED = diagnostic(path="spec.steps[2].when", place="spec.steps[write].when")
+
+
+def of(diagnostic: Diagnostic) -> Finding:
+    return Finding(diagnostic=diagnostic, check="analysis")
+
+
+def test_a_waiver_follows_a_step_that_moves() -> None:
+    assert waivers.entry(fingerprint=BEFORE.fingerprint, **BY).covers(MOVED)
+    assert waivers.entry(code=BEFORE.code, path="spec.steps[write].*", **BY).covers(MOVED)
+    assert not waivers.entry(code=BEFORE.code, path="spec.steps[1].*", **BY).covers(MOVED)
+
+
+def test_waivers_and_baselines_with_numbers_hold_until_the_step_moves() -> None:
+    """As they were written before list items were known by their names."""
+    old = diagnostic(path="spec.steps[1].when").fingerprint
+    assert old != BEFORE.fingerprint
+    for one, covered in ((BEFORE, True), (MOVED, False)):
+        assert waivers.entry(fingerprint=old, **BY).covers(one) is covered
+        kept = baseline.of(report(of(diagnostic(path="spec.steps[1].when"))))
+        found = settle(report(of(one)), Allowed(baseline=kept), LAST)
+        assert (found.findings[0].standing is Standing.KNOWN) is covered

@@ -35,6 +35,8 @@ class Diagnostic:
     code: PascalCase, from a closed set, explained in docs/reference. path: where, as in ``Problem``. message: what is
     wrong, with the numbers. witness: an input, a value or a chain of factors that shows it, as text. hint: what to
     change. subject: the object it is about, ``AgentWorkflow/support-bot``. source, line, column: where it was read, from 1.
+    place: the path with names of list items in place of their numbers (`paths.named`), by which it is known again wherever
+    an item stands; None: the path itself.
     """
 
     code: str
@@ -47,11 +49,20 @@ class Diagnostic:
     source: str | None = None
     line: int | None = None
     column: int | None = None
+    place: str | None = None
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that stay the same while the finding does: of its code, subject, path and witness, not of its wording, its line or its file."""
-        told = "\0".join((self.code, self.subject, self.path, self.witness or ""))
+        """Sixteen hex digits that stay the same while the finding does: of its code, subject, place and witness, not of its wording, its line or its file."""
+        return self._known_at(self.place or self.path)
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """By which a waiver or a baseline may know it: the fingerprint, and the one with numbers of list items that was told before."""
+        return frozenset({self.fingerprint, self._known_at(self.path)})
+
+    def _known_at(self, place: str) -> str:
+        told = "\0".join((self.code, self.subject, place, self.witness or ""))
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

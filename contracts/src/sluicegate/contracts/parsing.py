@@ -11,7 +11,7 @@ from sluicegate.contracts.documents import Document
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.explanations import explain
 from sluicegate.contracts.limits import MAX_PROBLEMS
-from sluicegate.contracts.paths import parent
+from sluicegate.contracts.paths import named, parent
 from sluicegate.contracts.resources import KINDS
 from sluicegate.contracts.resources.base import API_VERSION, Resource
 from sluicegate.contracts.suggestions import closest, shown
@@ -83,7 +83,7 @@ def located(problem: Problem, lines: Mapping[str, int], source: str | None) -> P
 
 
 def placed(diagnostic: Diagnostic, document: Document) -> Diagnostic:
-    """The same for a diagnostic, with the column. What says already where it was read stays there."""
+    """The same for a diagnostic, with the column, and the names of list items on its path. What says already where it was read stays there."""
     if diagnostic.source not in {None, document.source}:
         return diagnostic
     path = _written(diagnostic.path, document.lines)
@@ -92,6 +92,7 @@ def placed(diagnostic: Diagnostic, document: Document) -> Diagnostic:
     return replace(
         diagnostic,
         source=document.source,
+        place=diagnostic.place or named(diagnostic.path, document.data),
         line=diagnostic.line or line,
         column=diagnostic.column or (document.columns.get(path) if same else None),
     )

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
 
@@ -28,6 +29,42 @@ def parent(path: str) -> str:
     if path.endswith('"]'):
         return path[: path.rindex('["')]
     return path[: max(path.rfind("."), path.rfind("["), 0)]
+
+
+_STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]]+)')
+_NAMES = ("name", "id", "field", "value")
+
+
+def named(path: str, data: Any) -> str:
+    """The path with the names of list items in place of their numbers: ``spec.steps[plan].when``.
+
+    An item has a name when it has a `name`, `id`, `field` or `value` that no other item of the list has. The others keep
+    their number, and so does all of a path that `data` does not have.
+    """
+    told, at = "", 0
+    for step in _STEP.finditer(path):
+        if step.start() != at:
+            break
+        number, quoted, key = step.groups()
+        text = step[0]
+        if number is not None:
+            items = data if isinstance(data, list) else []
+            name = _name(items, int(number))
+            text = text if name is None else f"[{name}]"
+            data = items[int(number)] if int(number) < len(items) else None
+        else:
+            data = data.get(json.loads(quoted) if quoted else key) if isinstance(data, dict) else None
+        told, at = told + text, step.end()
+    return told + path[at:]
+
+
+def _name(items: list[Any], number: int) -> str | None:
+    item = items[number] if number < len(items) else None
+    word = next((word for word in _NAMES if isinstance(item, dict) and isinstance(item.get(word), str)), None)
+    if word is None or item is None:
+        return None
+    same = [one for one in items if isinstance(one, dict) and one.get(word) == item[word]]
+    return str(item[word]) if len(same) == 1 else None
 
 
 _PATTERN = re.compile(r"[A-Za-z_$][\w$-]*(?:\.[A-Za-z_$][\w$-]*|\[\*\]|\[\"[^\"\\]*\"\])*", re.ASCII)

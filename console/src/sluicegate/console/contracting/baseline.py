@@ -18,6 +18,8 @@ class Known(Model):
 
     fingerprint: Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{16}$")]
     """Of the finding."""
+    tool: str = "contract check"
+    """What found it."""
     code: str
     """Of the finding."""
     subject: str
@@ -42,18 +44,19 @@ class Baseline(Model):
         return frozenset(one.fingerprint for one in self.findings)
 
 
-def of(report: Report) -> Baseline:
-    """Every finding of a report that a waiver does not cover and that can be lived with."""
-    kept = (one.diagnostic for one in report.findings if _counts(one))
+def of(*reports: Report) -> Baseline:
+    """Every finding of the reports that a waiver does not cover and that can be lived with."""
+    kept = [(one.diagnostic, report.tool) for report in reports for one in report.findings if _counts(one)]
     known = {
         one.fingerprint: Known(
             fingerprint=one.fingerprint,
+            tool=tool,
             code=one.code,
             subject=one.subject,
             path=one.path,
             message=one.message,
         )
-        for one in kept
+        for one, tool in kept
     }
     return Baseline(findings=tuple(sorted(known.values(), key=_order)))
 

@@ -36,7 +36,7 @@ def settle(report: Report, allowed: Allowed, today: date) -> Report:
                 return replace(finding, standing=Standing.WAIVED, waiver=waiver)
             over[waiver] = None
         known = (
-            allowed.baseline is not None and finding.diagnostic.fingerprint in allowed.baseline.fingerprints
+            allowed.baseline is not None and finding.diagnostic.fingerprints & allowed.baseline.fingerprints
         )
         return replace(finding, standing=Standing.KNOWN) if known and waiver is None else finding
 
@@ -56,8 +56,9 @@ def _expired(waivers: Waivers, over: tuple[Waiver, ...], today: date) -> tuple[S
 
 
 def _gone(report: Report, baseline: Baseline | None) -> tuple[str, ...]:
-    found = {finding.diagnostic.fingerprint for finding in report.findings}
-    gone = [known for known in (baseline.findings if baseline else ()) if known.fingerprint not in found]
+    found = {one for finding in report.findings for one in finding.diagnostic.fingerprints}
+    mine = [known for known in (baseline.findings if baseline else ()) if known.tool == report.tool]
+    gone = [known for known in mine if known.fingerprint not in found]
     if not gone:
         return ()
     return (f"{len(gone)} of the baseline's findings no longer occur; write the baseline anew",)

@@ -50,7 +50,7 @@ class Waiver(Model):
     code: Annotated[str, Field(strict=True, pattern=r"^[A-Z][A-Za-z0-9]*$")] | None = None
     """Instead of the fingerprint, with `path`: of any finding of this kind there."""
     path: Said | None = None
-    """Where; `*` stands for any text."""
+    """Where, `spec.steps[2].when` or `spec.steps[plan].when`; `*` stands for any text."""
     subject: Said | None = None
     """Only of this object, `AgentWorkflow/support-bot`; `*` stands for any text."""
     owner: Said
@@ -73,8 +73,9 @@ class Waiver(Model):
         if self.subject is not None and not _matches(self.subject, diagnostic.subject):
             return False
         if self.fingerprint is not None:
-            return self.fingerprint == diagnostic.fingerprint
-        return self.code == diagnostic.code and _matches(self.path or "", diagnostic.path)
+            return self.fingerprint in diagnostic.fingerprints
+        places = (diagnostic.path, diagnostic.place or diagnostic.path)
+        return self.code == diagnostic.code and any(_matches(self.path or "", one) for one in places)
 
     def expired(self, today: date) -> bool:
         """Whether its last day is over."""
