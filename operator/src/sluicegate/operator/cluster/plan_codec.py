@@ -17,6 +17,7 @@ from typing import Final
 import orjson
 
 from sluicegate.contracts.errors import Problem, Refused, Unavailable
+from sluicegate.contracts.limits import MAX_PLAN
 from sluicegate.contracts.resources.base import API_VERSION, GROUP
 from sluicegate.contracts.routes import RoutePlan, TrafficMode
 from sluicegate.gateway.plan_table import WorkflowKey, plan_from_json, plan_to_json
@@ -27,8 +28,6 @@ from sluicegate.rollout import service_wishes
 
 PLAIN: Final = 256 << 10
 """Bytes of JSON up to which a plan can be read in the ConfigMap as it is."""
-MOST: Final = 900 << 10
-"""Bytes of a plan as stored; the API server takes about 1 MiB of an object."""
 LARGEST: Final = 16 << 20
 """Bytes of a plan's JSON that are unpacked."""
 KIND_LABEL: Final = f"{GROUP}/kind"
@@ -82,7 +81,7 @@ def encode(plan: RoutePlan, *, owner: str | None, resource_version: str | None =
         item["data"][_JSON] = text.decode()
         return item
     packed = base64.b64encode(zlib.compress(text, 6))
-    if len(packed) > MOST:
+    if len(packed) > MAX_PLAN:
         raise Refused((_too_large(plan, len(text), len(packed)),))
     item["binaryData"] = {_PACKED: packed.decode()}
     return item
@@ -172,12 +171,12 @@ def summary(plan: RoutePlan) -> str:
 
 
 def _too_large(plan: RoutePlan, plain: int, packed: int) -> Problem:
-    bodies = [body for body in (plan.stable, plan.candidate) if body is not None]
+    bodies = [body for body in (plan.stable, plan.candidate, *plan.rule_sets) if body is not None]
     parts = ", ".join(f"{body.name} {len(orjson.dumps(body.spec))} bytes" for body in bodies)
     return Problem(
         path="plan",
         message=f"the routing plan of {plan.namespace}/{plan.workflow} does not fit into a ConfigMap ({parts})",
         value=f"{plain} bytes, {packed} packed",
-        allowed=f"{MOST} bytes packed",
-        hint="shorten prompts, values and schemas of the workflow",
+        allowed=f"{MAX_PLAN} bytes packed",
+        hint="shorten prompts, values and schemas of the workflow, and the tables of its rule sets",
     )
