@@ -18,7 +18,7 @@ settings.load_profile("busy")
 
 _TYPES = {
     (item.type, reason)
-    for item in (*conditions.OF_WORKFLOW, *conditions.OF_ROLLOUT)
+    for item in (*conditions.OF_WORKFLOW, *conditions.OF_ROLLOUT, *conditions.OF_RULE_SET)
     for reason in item.reasons
 }
 

@@ -180,6 +180,7 @@ STATUSES: dict[str, dict[str, Any]] = {
     },
     "FallbackRuleSet": {
         "observedGeneration": 1, "epoch": 3, "phase": "Healthy", "digest": DIGEST, "servingVersion": "6", "servingDigest": DIGEST,
+        "versions": [{"version": "6", "digest": DIGEST, "provedAt": _NOW}], "users": 1, "usedBy": ["agent"],
         "proof": {
             "complete": False, "gaps": 1, "overlaps": 2, "shadowed": ["small"], "witness": {"intent": "track", "total": None},
             "failedExamples": ["small-one"],

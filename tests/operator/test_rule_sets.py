@@ -1,11 +1,23 @@
 """Rule sets on their way to the gateways: proved by the control loop, part of the plan, never a reason to stop."""
 
+import asyncio
+import threading
+from contextlib import suppress
 from typing import Any
 
+import pytest
+import structlog.testing
+
+from sluicegate.operator.loop.clock import HostClock
+from sluicegate.operator.loop.controller import Controller
+from sluicegate.operator.loop.evidence import FoldedEvidence
+from sluicegate.operator.loop.executor import Executor
+from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.ports import Json
+from sluicegate.rollout import fallbacks, rule_sets
 from sluicegate.rollout.model import Ref
 from tests.gateway.rules import TABLE
-from tests.operator.samples import staged
+from tests.operator.samples import decision, staged
 from tests.operator.world import World
 
 BOT = Ref("AgentWorkflow", "default", "echo")
@@ -20,6 +32,11 @@ def rule_set(**spec: Any) -> Json:
         "metadata": {"name": "care", "namespace": "default"},
         "spec": GOOD | spec,
     }
+
+
+async def change(world: World, **spec: Any) -> None:
+    """As a person would apply it, whatever the loop writes meanwhile."""
+    await world.memory.update(rule_set(**spec))
 
 
 async def looked(world: World) -> tuple[list[str], tuple[str, str], int]:
@@ -38,12 +55,126 @@ async def test_the_plan_follows_the_rule_set_and_keeps_the_last_good_one() -> No
     wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
     await world.memory.create(wanted)
     assert await looked(world) == ([], ("False", "RuleSetMissing"), 1)
-    held = await world.memory.create(rule_set())
+    await world.memory.create(rule_set())
     assert await looked(world) == (["1.2.0"], ("True", "RuleSetReady"), 2)
     assert await looked(world) == (["1.2.0"], ("True", "RuleSetReady"), 2)  # nothing new, nothing written
-    held = await world.memory.update(rule_set(version="2.0.0", default=None) | {"metadata": held["metadata"]})
+    await change(world, version="2.0.0", default=None)
     assert await looked(world) == (["1.2.0"], ("False", "RuleSetInvalid"), 2)  # it has a gap
-    await world.memory.update(rule_set(version="2.0.1") | {"metadata": held["metadata"]})
+    await change(world, version="2.0.1")
     assert await looked(world) == (["2.0.1"], ("True", "RuleSetReady"), 3)
     await world.memory.delete(CARE)
     assert await looked(world) == (["2.0.1"], ("False", "RuleSetMissing"), 3)
+
+
+async def test_the_status_says_what_is_proved_who_uses_it_and_what_serves() -> None:
+    world = await with_rule_set()
+    status = (await world.memory.get(CARE))["status"]
+    assert (status["observedGeneration"], status["phase"]) == (1, "Healthy")
+    assert (status["usedBy"], status["users"], status["servingVersion"]) == (["echo"], 1, "1.2.0")
+    await change(world, version="2.0.0", default=None)
+    await looked(world)
+    status = (await world.memory.get(CARE))["status"]
+    assert (status["phase"], status["servingVersion"]) == ("Degraded", "1.2.0")
+    assert {"RuleSetRefused", "RuleSetServing"} <= set(world.events.reasons())
+    version = world.memory.version
+    await looked(world)
+    assert world.memory.version == version, "nothing moved, nothing is written"
+
+
+async def test_a_proof_that_crashes_or_a_table_that_cannot_be_read_keeps_nobody_from_aborting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await with_rule_set()
+    held = await world.memory.get(BOT)
+    wanted = staged("2.0.0", "http://127.0.0.1:9")
+    wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
+    await world.memory.update(wanted | {"metadata": {**held["metadata"], **wanted["metadata"]}})
+    for _ in range(4):
+        await world.round()
+
+    def crashes(*_: Any) -> None:
+        raise RecursionError("deep")
+
+    monkeypatch.setattr(rule_sets, "judge", crashes)
+    monkeypatch.setattr(fallbacks, "found", crashes)
+    await change(world, version="2.0.0")
+    rollout = await world.rollout()
+    await world.memory.create(decision("stop", "Abort", rollout, decidedBy="bob"))
+    with structlog.testing.capture_logs() as logs:
+        done = await world.until_done()
+    assert done["status"]["outcome"] == "Aborted"
+    assert {"proof_failed", "rule_set_unreadable"} <= {one["event"] for one in logs}
+    plan = world.gateways.plans[("default", "echo")]
+    assert [one.version for one in plan.rule_sets] == ["1.2.0"]
+    (proven,) = [
+        one for one in (await world.memory.get(CARE))["status"]["conditions"] if one["type"] == "Proven"
+    ]
+    assert (proven["status"], proven["reason"]) == ("Unknown", "ProofFailed")
+
+
+async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_name_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, goes_on, prove = World(), threading.Event(), rule_sets.judge
+
+    def slow(item: Any) -> Any:
+        goes_on.wait(30)
+        return prove(item)
+
+    monkeypatch.setattr(rule_sets, "judge", slow)
+    loop = Controller(
+        store=world.store,
+        gatherer=Gatherer(
+            store=world.store,
+            gateways=world.gateways,
+            evidence=FoldedEvidence(world.lineage),
+            external=world.measured,
+        ),
+        executor=Executor(store=world.store, plans=world.gateways, events=world.events),
+        clock=HostClock(),
+        metrics=world.told,
+    )
+    task = asyncio.ensure_future(loop.run())
+    try:
+        await world.memory.create(rule_set())
+        wanted = staged("1.0.0", "http://127.0.0.1:9")
+        wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
+        await world.memory.create(wanted)
+        await until(world, BOT, ("Unknown", "RuleSetProving"))
+        goes_on.set()
+        await until(world, BOT, ("True", "RuleSetReady"))
+        await change(world, version="2.0.0")
+        async with asyncio.timeout(30):
+            while carried(world) != ["2.0.0"]:  # noqa: ASYNC110 - for the loop
+                await asyncio.sleep(0.01)
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def carried(world: World) -> list[str]:
+    return [one.version for one in world.gateways.plans["default", "echo"].rule_sets]
+
+
+async def until(world: World, ref: Ref, wanted: tuple[str, str]) -> None:
+    """FallbackReady is so."""
+    async with asyncio.timeout(30):
+        while True:
+            status = (await world.memory.get(ref)).get("status") or {}
+            found = [one for one in status.get("conditions", ()) if one["type"] == "FallbackReady"]
+            if [(one["status"], one["reason"]) for one in found] == [wanted]:
+                return
+            await asyncio.sleep(0.01)
+
+
+async def with_rule_set() -> World:
+    """A workflow that is stable, and answers with its rule set when it fails."""
+    world = World()
+    await world.memory.create(rule_set())
+    wanted = staged("1.0.0", "http://127.0.0.1:9")
+    wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
+    await world.memory.create(wanted)
+    for _ in range(3):
+        await looked(world)
+    return world

@@ -274,7 +274,7 @@ class World:
 
     async def keys(self) -> list[Ref]:
         found: dict[Ref, None] = {}
-        for kind in ("AgentWorkflow", "WorkflowRollout"):
+        for kind in ("FallbackRuleSet", "AgentWorkflow", "WorkflowRollout"):
             for item in (await self.memory.listing(kind)).items:
                 found.update(dict.fromkeys(keys_of(item)))
         return list(found)

@@ -6,8 +6,9 @@ import pytest
 
 from sluicegate.contracts.parsing import parse_data
 from sluicegate.contracts.resources.base import API_VERSION
+from sluicegate.rollout import rule_sets
 from sluicegate.rollout.admission import admit
-from sluicegate.rollout.model import AdmissionContext
+from sluicegate.rollout.model import AdmissionContext, RuleSetObserved
 from tests.contracts import kinds
 from tests.gateway.rules import TABLE
 from tests.rollout.samples import T0
@@ -57,6 +58,19 @@ def test_a_version_names_one_table() -> None:
     (problem,) = admit(rule_set(), changed, "ada", CONTEXT).problems
     assert (problem.path, problem.value) == ("spec.version", TABLE["version"])
     assert admit(rule_set(), rule_set(default={"answer": "another"}, version="9"), "ada", CONTEXT).allowed
+
+
+def test_a_name_that_was_given_before_does_not_come_back_with_another_table() -> None:
+    first, second = rule_set(), rule_set(default={"answer": "another"}, version="9")
+    seen = None
+    for item in (first, second):
+        met = RuleSetObserved(rule_set=item.model_copy(update={"status": seen}))
+        seen = rule_sets.reconcile_rule_set(met, rule_sets.judge(item), T0).status
+    held = second.model_copy(update={"status": seen})
+    (problem,) = admit(held, rule_set(default={"answer": "a third"}), "ada", CONTEXT).problems
+    assert (problem.path, problem.value) == ("spec.version", TABLE["version"])
+    assert "another table" in problem.message
+    assert admit(held, first, "ada", CONTEXT).allowed, "with its own table it is the way back"
 
 
 def test_words_about_a_table_change_under_the_same_version() -> None:

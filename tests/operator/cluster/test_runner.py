@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from sluicegate.contracts.resources.base import API_VERSION
 from tests.charts import installation
 from tests.cluster.conftest import WEBHOOKS
 from tests.cluster.product import SYSTEM, Process, Product, get
 from tests.controlplane.plane import ControlPlane
+from tests.gateway.rules import TABLE
 from tests.operator import samples
 from tests.operator.up import until
 
@@ -80,6 +82,53 @@ def test_a_workflow_is_taken_up_and_a_stop_is_graceful(ruled: ControlPlane, prod
     assert time.monotonic() - began < 10
     assert holder(ruled)["holderIdentity"] == ""
     ruled.kubectl("delete", "agentworkflow", "first", "-n", NAMESPACE, "--wait=false")
+
+
+def rule_set(version: str, **spec: Any) -> dict[str, Any]:
+    table = TABLE | {"rules": TABLE["rules"][:1], "version": version} | spec
+    metadata = {"name": "care", "namespace": NAMESPACE}
+    return {"apiVersion": API_VERSION, "kind": "FallbackRuleSet", "metadata": metadata, "spec": table}
+
+
+def status_of(plane: ControlPlane, version: str) -> dict[str, Any] | None:
+    """Of the rule set, once this version was proved."""
+    status: dict[str, Any] = plane.get("fallbackruleset", "care", "-n", NAMESPACE).get("status", {})
+    named = [one["version"] for one in status.get("versions", ())]
+    return status if named[-1:] == [version] else None
+
+
+def test_a_changed_table_reaches_the_status_and_wakes_the_workflow_that_names_it(
+    ruled: ControlPlane, product: Product
+) -> None:
+    one = product.add_operator()
+    one.start()
+    until("it leads", lambda: leads(one), 60)
+    bot = samples.workflow("care-bot", namespace=NAMESPACE)
+    bot["spec"]["businessFallback"] = {"ruleSet": "care"}
+    ruled.apply(rule_set("1.0.0"), bot, user="carol")
+
+    def carried(version: str) -> bool:
+        held = workflow(ruled, "care-bot").get("status", {}).get("conditions", ())
+        (found,) = [one for one in held if one["type"] == "FallbackReady"] or [{"status": ""}]
+        return found["status"] == "True" and version in found["message"]
+
+    until("the workflow has it", lambda: carried("1.0.0"), 30)
+    status = until("it is proved", lambda: status_of(ruled, "1.0.0"), 30)
+    assert (status["observedGeneration"], status["epoch"]) == (1, holder(ruled)["leaseTransitions"])
+    ruled.apply(rule_set("1.1.0", default={"text": "another"}), user="carol")
+    until("the new table wakes it", lambda: carried("1.1.0"), 30)
+    assert status_of(ruled, "1.1.0") is not None
+    until("its user is known", lambda: status_of(ruled, "1.1.0")["usedBy"] == ["care-bot"], 30)  # type: ignore[index]
+    back = rule_set("1.0.0", default={"text": "a third"})
+    refused = ruled.kubectl(
+        "apply", "--server-side", "-f", "-", user="carol", check=False, input=json.dumps(back)
+    )
+    assert "1.0.0 was the name of another table" in refused.stderr
+    columns = ruled.kubectl("get", "frs", "care", "-n", NAMESPACE).stdout.split("\n")[1].split()
+    assert columns[:4] == ["care", "1.1.0", "true", "Unknown"], "no gateway serves it"
+    assert one.stop() == 0
+    ruled.kubectl("delete", "fallbackruleset", "care", "-n", NAMESPACE)
+    ruled.kubectl("delete", "agentworkflow", "care-bot", "-n", NAMESPACE, "--wait=false")
 
 
 def test_a_second_replica_serves_admission_and_follows_when_the_first_is_killed(

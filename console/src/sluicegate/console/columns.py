@@ -254,6 +254,7 @@ _KINDS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
             ("Version", lambda row: row.spec["version"]),
             ("Rules", lambda row: len(row.spec.get("rules", ()))),
             ("Serving", lambda row: row.status.get("servingVersion")),
+            ("Ready", lambda row: _condition(row, "Ready").get("status", "Unknown")),
         ),
         (("Owner", lambda row: row.spec["owner"]), ("Reason", lambda row: row.spec.get("changeReason"))),
     ),

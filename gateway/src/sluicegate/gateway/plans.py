@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from sluicegate.contracts.errors import Refused
-from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
+from sluicegate.contracts.routes import RevisionBody, RoutePlan, RuleSetBody, TrafficMode
 from sluicegate.gateway.ablation import players_of, version_players_of
 from sluicegate.gateway.business import RuleSet, rule_set_of
 from sluicegate.gateway.engine.program import Program, compile_program
@@ -45,12 +45,15 @@ class PlanBook:
 
     credentials: folder of the files that hold what `secretKeyRef` names; None: there is none. spoilt: rule sets that cannot
     be used, by workflow and name, with the reason: the last good one answers in their place, if there was one.
+    waiting: rule sets that are not compiled yet; defers: `update` leaves them to whoever calls `fill`.
     """
 
     by_key: dict[WorkflowKey, LivePlan] = field(default_factory=dict)
     by_path: dict[str, LivePlan] = field(default_factory=dict)
     broken: tuple[Broken, ...] = ()
-    spoilt: Mapping[tuple[WorkflowKey, str], str] = field(default_factory=dict)
+    spoilt: dict[tuple[WorkflowKey, str], str] = field(default_factory=dict)
+    waiting: dict[tuple[WorkflowKey, str], RuleSetBody] = field(default_factory=dict)
+    defers: bool = False
     credentials: Path | None = None
     _programs: dict[tuple[WorkflowKey, str], Program] = field(default_factory=dict)
 
@@ -62,6 +65,8 @@ class PlanBook:
         broken: list[Broken] = []
         served: dict[WorkflowKey, int] = {}
         spoilt: dict[tuple[WorkflowKey, str], str] = {}
+        waiting: dict[tuple[WorkflowKey, str], RuleSetBody] = {}
+        make = _later if self.defers else Tables().made
         for plan in plans:
             key = WorkflowKey(plan.namespace, plan.workflow)
             held = old.get(key)
@@ -69,21 +74,71 @@ class PlanBook:
                 by_key[key], served[key] = held, plan.version
                 _keep(key, held, fresh)
                 spoilt |= {name: why for name, why in self.spoilt.items() if name[0] == key}
+                waiting |= {name: body for name, body in self.waiting.items() if name[0] == key}
                 continue
             try:
                 live = _live(plan, partial(_program, key, programs, fresh, self.credentials))
-                rules, bad = _rules(plan, {} if held is None else held.rules)
+                rules, bad, late = _rules(plan, {} if held is None else held.rules, make)
                 by_key[key], served[key] = replace(live, rules=rules), plan.version
                 spoilt |= {(key, name): why for name, why in bad.items()}
+                waiting |= {(key, body.name): body for body in late}
             except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served
                 reason = str(error) if isinstance(error, Refused | ValidationError) else repr(error)
                 broken.append(Broken(key, plan.version, reason))
                 if key in old:
                     by_key[key] = old[key]
                     _keep(key, old[key], fresh)
-        self.by_key, self._programs, self.broken, self.spoilt = by_key, fresh, tuple(broken), spoilt
+                    waiting |= {name: body for name, body in self.waiting.items() if name[0] == key}
+        self.by_key, self._programs, self.broken = by_key, fresh, tuple(broken)
+        self.spoilt, self.waiting = spoilt, waiting
         self.by_path = {path: live for key, live in by_key.items() for path in _paths(key)}
         return served
+
+    def fill(self, wanted: RuleSetBody, made: RuleSet | str) -> None:
+        """What one of `waiting` came to, for each plan that waits for the same table."""
+        for (key, name), body in list(self.waiting.items()):
+            if table_of(body) != table_of(wanted):
+                continue
+            del self.waiting[key, name]
+            if isinstance(made, str):
+                self.spoilt[key, name] = made
+                continue
+            live = self.by_key[key]
+            live = replace(live, rules={**live.rules, name: replace(made, body=body)})
+            self.by_key[key] = live
+            self.by_path |= dict.fromkeys(_paths(key), live)
+
+
+@dataclass(slots=True)
+class Tables:
+    """Compiles each table once, however many plans name it."""
+
+    _made: dict[tuple[str, str, str], RuleSet | str] = field(default_factory=dict)
+
+    def made(self, body: RuleSetBody) -> RuleSet | str:
+        """The rule set, or why it cannot be used."""
+        table = table_of(body)
+        if table not in self._made:
+            self._made[table] = compiled(body)
+        found = self._made[table]
+        return found if isinstance(found, str) else replace(found, body=body)
+
+
+def table_of(body: RuleSetBody) -> tuple[str, str, str]:
+    """What tells tables apart: the digest is of all that an answer depends on."""
+    return body.name, body.version, body.digest
+
+
+def compiled(body: RuleSetBody) -> RuleSet | str:
+    """The rule set, or why it cannot be used. Never raises; tens of milliseconds for a large table."""
+    try:
+        return rule_set_of(body)
+    except Exception as error:  # noqa: BLE001 - one rule set; its workflow is served without it
+        return repr(error)
+
+
+def _later(_body: RuleSetBody) -> None:
+    """Whoever gave the plans compiles it, in a thread, and calls `fill`."""
 
 
 @lru_cache(maxsize=16_384)
@@ -115,20 +170,28 @@ def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePl
     )
 
 
-def _rules(plan: RoutePlan, before: Mapping[str, RuleSet]) -> tuple[dict[str, RuleSet], dict[str, str]]:
-    """The plan's rule sets, and why some cannot be used: then the one of that name from `before` goes on."""
+def _rules(
+    plan: RoutePlan, before: Mapping[str, RuleSet], make: Callable[[RuleSetBody], RuleSet | str | None]
+) -> tuple[dict[str, RuleSet], dict[str, str], list[RuleSetBody]]:
+    """The plan's rule sets, why some cannot be used, and which are still to be made: for both the one of that name from
+    `before` goes on.
+    """
     found: dict[str, RuleSet] = {}
     spoilt: dict[str, str] = {}
+    late: list[RuleSetBody] = []
     for body in plan.rule_sets:
         known = before.get(body.name)
-        made = known if known is not None and known.body == body else rule_set_of(body)
+        is_known = known is not None and table_of(known.body) == table_of(body)
+        made = replace(known, body=body) if known is not None and is_known else make(body)
         if isinstance(made, RuleSet):
             found[body.name] = made
-            continue
-        spoilt[body.name] = made
-        if known is not None:
+        elif known is not None:
             found[body.name] = known
-    return found, spoilt
+        if made is None:
+            late.append(body)
+        elif isinstance(made, str):
+            spoilt[body.name] = made
+    return found, spoilt, late
 
 
 def _players(plan: RoutePlan, candidate: Program | None, stable: Program) -> tuple[str, ...]:

@@ -22,14 +22,16 @@ import uvloop
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Unavailable
+from sluicegate.contracts.routes import RuleSetBody
 from sluicegate.gateway.adapters.client import make_client
 from sluicegate.gateway.app import App
 from sluicegate.gateway.aside import aside
+from sluicegate.gateway.business import RuleSet
 from sluicegate.gateway.engine.kernel import Kernel
 from sluicegate.gateway.escalation_ledger import Ledger
 from sluicegate.gateway.patience import PatientProtocol, sweep
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
-from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.plans import PlanBook, compiled
 from sluicegate.gateway.protocols.places import CREDENTIALS
 from sluicegate.gateway.serving import RunService
 from sluicegate.lineage import sqlite_files
@@ -122,6 +124,22 @@ class PlanWatch:
         document |= {"plansUnavailable": self.trouble} if self.trouble is not None else {}
         return ready, document
 
+    def fill(self, wanted: RuleSetBody, made: RuleSet | str) -> None:
+        """A rule set that was waited for."""
+        self.book.fill(wanted, made)
+        if isinstance(made, str):
+            self._tell_spoilt()
+
+    def _tell_spoilt(self) -> None:
+        for (workflow, name), reason in self.book.spoilt.items():
+            log.error(
+                "rule_set_not_used",
+                worker=self.worker,
+                workflow=f"{workflow.namespace}/{workflow.workflow}",
+                rule_set=name,
+                reason=reason,
+            )
+
     def _tell(self, now: datetime) -> None:
         """Acknowledge what is new, or give a sign of life; everything again when the table knows nothing of us."""
         age = (now - self.acknowledged_at).total_seconds() if self.acknowledged_at else HEARTBEAT_SECONDS
@@ -145,14 +163,7 @@ class PlanWatch:
         if served != self.served or self.book.broken != before:
             self.is_acknowledged = False
         self.served, self.generation = served, generation
-        for (workflow, name), reason in self.book.spoilt.items():
-            log.error(
-                "rule_set_not_used",
-                worker=self.worker,
-                workflow=f"{workflow.namespace}/{workflow.workflow}",
-                rule_set=name,
-                reason=reason,
-            )
+        self._tell_spoilt()
         for broken in self.book.broken:
             key = f"{broken.key.namespace}/{broken.key.workflow}"
             log.error(
@@ -227,12 +238,14 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     app = App(service=service, book=watch.book, readiness=watch.readiness, on_crash=_crashed)
     server = _server(app)
     watch.look(system.now())
+    watch.book.defers = True  # from now on users wait
     gc.collect()
     gc.freeze()  # what is there now stays: a full collection would look at it for 30 ms and answer nobody
     try:
         async with (
             _announced(config, bound),
             aside(_look_on(watch)),
+            aside(_compile_on(watch)),
             aside(_keep_telling(SpoolWatch(spool=spool, worker=config.worker))),
             _stoppable(server, service, config.parent_fd),
             aside(sweep(server.server_state.connections)),
@@ -272,6 +285,17 @@ async def _look_on(watch: PlanWatch) -> None:
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         watch.look(system.now())
+
+
+async def _compile_on(watch: PlanWatch) -> None:
+    """Compile the rule sets that plans bring, one after the other in a thread, until cancelled; the last good one answers
+    meanwhile, and no plan waits.
+    """
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        while watch.book.waiting:
+            wanted = next(iter(watch.book.waiting.values()))
+            watch.fill(wanted, await asyncio.to_thread(compiled, wanted))
 
 
 async def _keep_telling(recording: SpoolWatch) -> None:

@@ -22,7 +22,7 @@ from sluicegate.contracts.resources.fallback import RuleSetSpec
 from sluicegate.contracts.stages import Action, State
 from sluicegate.fallback_rules.proof import prove
 from sluicegate.fallback_rules.table import compile_table
-from sluicegate.rollout import capabilities, decisions, lint, planning, revisions
+from sluicegate.rollout import capabilities, decisions, lint, planning, revisions, rule_sets
 from sluicegate.rollout.authority import OWN_KINDS, forbidden
 from sluicegate.rollout.model import Admission, AdmissionContext
 
@@ -87,15 +87,8 @@ def _rule_set(old: Resource | None, new: Resource, _context: AdmissionContext) -
         return Admission(problems=refused.problems)
     found = prove(table).diagnostics
     problems = tuple(_proved(one) for one in found if one.severity is Severity.ERROR)
-    if isinstance(old, FallbackRuleSet) and _is_another(old.spec, new.spec, table.digest):
-        problems += (
-            Problem(
-                path="spec.version",
-                message="the table changed, and the version did not",
-                value=new.spec.version,
-                hint="raise it: one version names one table, so that an answer can be traced to it",
-            ),
-        )
+    if isinstance(old, FallbackRuleSet):
+        problems += tuple(_renamed(old, new.spec, table.digest))
     warned = tuple(f"{one.path}: {one.message}" for one in found if one.severity is not Severity.ERROR)
     return Admission(problems=problems, warnings=() if problems else warned)
 
@@ -104,6 +97,20 @@ def _proved(found: Diagnostic) -> Problem:
     return Problem(
         path=found.path, message=f"{found.code}: {found.message}", value=found.witness, hint=found.hint
     )
+
+
+def _renamed(old: FallbackRuleSet, new: RuleSetSpec, digest: str) -> Iterator[Problem]:
+    """The version is the name of another table: of the present one, or of one that the status remembers."""
+    before = rule_sets.reused(old.status, new.version, digest)
+    said = "the table changed, and the version did not" if _is_another(old.spec, new, digest) else before
+    if said is not None:
+        yield Problem(
+            path="spec.version",
+            message=said,
+            value=new.version,
+            allowed="a version that was never used; an earlier one with the table that it had",
+            hint="raise it: one version names one table, so that an answer can be traced to it",
+        )
 
 
 def _is_another(old: RuleSetSpec, new: RuleSetSpec, digest: str) -> bool:

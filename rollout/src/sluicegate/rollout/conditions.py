@@ -92,9 +92,9 @@ OF_WORKFLOW: Final = (
     ),
     Definition(
         "FallbackReady",
-        "The rule set of `businessFallback` is proved and with the gateways. False: what answered before goes on, or the static answer. "
-        "Absent without a `businessFallback`.",
-        ("RuleSetReady", "RuleSetMissing", "RuleSetInvalid", "RuleSetUnreadable"),
+        "The rule set of `businessFallback` is proved and part of the plan. False: what answered before goes on, or the static answer. "
+        "Unknown: its first table is being proved. Absent without a `businessFallback`.",
+        ("RuleSetReady", "RuleSetMissing", "RuleSetProving", "RuleSetInvalid", "RuleSetUnreadable"),
     ),
 )
 """Conditions of an AgentWorkflow."""
@@ -137,6 +137,26 @@ OF_ROLLOUT: Final = (
 )
 """Conditions of a WorkflowRollout."""
 
+_REFUSALS: Final = ("RuleSetInvalid", "VersionReused", "ProofFailed")
+
+OF_RULE_SET: Final = (
+    Definition(
+        "Ready",
+        "The table is proved, and every gateway of the workflows that name it has it. False: it is not used, and what answered before "
+        "goes on. Unknown: on its way to the gateways.",
+        ("Serving", "Unused", "Programming", *_REFUSALS),
+    ),
+    Definition("Reconciling", "Gateways do not have it yet. Absent otherwise.", ("Programming",)),
+    Definition("Stalled", "It is not used until a person changes it. Absent otherwise.", _REFUSALS),
+    Definition(
+        "Proven",
+        "The table answers every input as its hit policy says, keeps its contract, passes its examples, and its version names no other "
+        "table. False: the message has the first findings, each with an input that shows it.",
+        ("Proved", *_REFUSALS),
+    ),
+)
+"""Conditions of a FallbackRuleSet."""
+
 REASONS: Final[dict[str, str]] = {
     "AwaitingApproval": "All that the stage lacks are approvals.",
     "AwaitingPromotion": "Runtime Service: the stage had its time; a person promotes or aborts.",
@@ -163,8 +183,11 @@ REASONS: Final[dict[str, str]] = {
     "Programming": "Not every gateway follows yet.",
     "ReviewsMissing": "Fewer fallbacks were judged than the stage asks for.",
     "RewardFell": "The reward fell below that of the version's first units by more than the tolerance.",
+    "ProofFailed": "The proof itself failed, which says nothing of the table; it is tried again every minute, and the log has the details.",
+    "Proved": "The proof holds; it is made once for each generation.",
     "RuleSetInvalid": "The rule set does not compile, or its proof fails; the message has the first findings.",
     "RuleSetMissing": "There is no FallbackRuleSet of this name in the namespace.",
+    "RuleSetProving": "There is no proof of this generation yet; the workflow waits for nothing, and is looked at again with it.",
     "RuleSetReady": "It is proved, and part of the plan.",
     "RuleSetUnreadable": "The rule set could not be read this time.",
     "RolloutRunning": "A rollout is on its way.",
@@ -172,11 +195,13 @@ REASONS: Final[dict[str, str]] = {
     "SharedEndpoint": "A component, or a Service, has a new version but would be answered by the same process as before.",
     "Stable": "The wish is stable.",
     "StableMissing": "The stable revision is not found; the last plan goes on.",
+    "Serving": "Every gateway answers with it.",
     "Steady": "Neither a fall of the reward nor a rise of a fallback rate is shown; or no move of an output.",
     "Sufficient": "Every required gate is decided.",
     "Undecided": "Of a promise neither is shown, that it is broken or that it is kept.",
+    "Unused": "No workflow names it.",
     "Verified": "No problem.",
-    "VersionReused": "The version is already the name of another body.",
+    "VersionReused": "The version is already the name of another body, or of another table.",
     **dict.fromkeys((*_STATES, *_OUTCOMES), "A state or outcome of the rollout, in its own words."),
     **TROUBLES,
     **dict.fromkeys(Verdict, "The worst verdict of the required gates."),

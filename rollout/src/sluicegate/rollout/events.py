@@ -23,6 +23,8 @@ REASONS: Final = {
     "DecisionCounted": "A person's act is one of those that the stage waits for.",
     "DecisionRefused": "A person's act did not fit; the message says why.",
     "DecisionExpired": "A person's act came too late.",
+    "RuleSetRefused": "A rule set is not used: its proof does not hold, or its version was the name of another table.",
+    "RuleSetServing": "Every gateway answers with another table of a rule set.",
     "GatewayWorkerDied": "A gateway worker ended unasked and is started again.",
 }
 """What each reason means; docs/reference/conditions.md is made of it."""

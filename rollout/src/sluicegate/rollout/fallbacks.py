@@ -1,20 +1,18 @@
-"""Which rule sets a plan carries: proved before they are used, and the last good one as long as there is no better one."""
+"""Which rule sets a plan carries: those whose proof holds, and the last good one as long as there is no better one."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.resources import FallbackRuleSet, WorkflowRevision
 from sluicegate.contracts.resources.base import Condition
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, RuleSetBody
-from sluicegate.fallback_rules.proof import prove
-from sluicegate.fallback_rules.table import compile_table
-from sluicegate.rollout.conditions import Wanted, is_false, is_true
+from sluicegate.rollout import rule_sets
+from sluicegate.rollout.conditions import Wanted, is_true
 from sluicegate.rollout.found import FoundRuleSet
 
 READY: Final = "FallbackReady"
-_MOST_PROBLEMS: Final = 3
+PROVING: Final = "RuleSetProving"
 
 
 def names(workflow: WorkflowSpec | None, revisions: Iterable[WorkflowRevision | None]) -> tuple[str, ...]:
@@ -29,23 +27,16 @@ def missing(name: str, why: str, *, reason: str = "RuleSetMissing") -> FoundRule
     return FoundRuleSet(name=name, reason=reason, message=why)
 
 
-def proved(item: FallbackRuleSet) -> FoundRuleSet:
-    """The rule set, compiled and proved; seconds for a large one."""
-    name = item.metadata.name
-    try:
-        table = compile_table(item.spec)
-    except Refused as refused:
-        return missing(name, f"{name}: {refused}", reason="RuleSetInvalid")
-    proof = prove(table, subject=f"FallbackRuleSet/{name}")
-    if not proof.holds:
-        said = "; ".join(
-            f"{one.code} {one.path}: {one.message}" for one in proof.diagnostics[:_MOST_PROBLEMS]
-        )
-        return missing(name, f"{name}: {said}", reason="RuleSetInvalid")
-    body = RuleSetBody(name=name, version=item.spec.version, digest=table.digest, spec=item.spec.to_json())
-    return FoundRuleSet(
-        name=name, body=body, message=f"{name} {item.spec.version} answers when the workflow does not"
-    )
+def found(item: FallbackRuleSet) -> FoundRuleSet:
+    """The rule set, by what its status says of the proof: nothing is proved here."""
+    name, version = item.metadata.name, item.spec.version
+    known = rule_sets.verdict(item)
+    if known is None:
+        return missing(name, f"{name} {version} is being proved", reason=PROVING)
+    if known.status != "True" or item.status is None or item.status.digest is None:
+        return missing(name, f"{name} {version}: {known.message}", reason="RuleSetInvalid")
+    body = RuleSetBody(name=name, version=version, digest=item.status.digest, spec=item.spec.to_json())
+    return FoundRuleSet(name=name, body=body, message=f"{name} {version} answers when the workflow does not")
 
 
 def carried(
@@ -76,8 +67,11 @@ def wanted(workflow: WorkflowSpec, found: Iterable[FoundRuleSet], plan: RoutePla
         yield is_true(READY, mine.reason, mine.message)
         return
     last = next((one for one in (plan.rule_sets if plan is not None else ()) if one.name == mine.name), None)
+    if mine.reason == PROVING and last is not None:  # nothing is wrong, and nothing is missing
+        yield is_true(READY, "RuleSetReady", f"{mine.name} {last.version} answers when the workflow does not")
+        return
     more = f"; {last.version} goes on answering" if last is not None else ""
-    yield is_false(READY, mine.reason, f"{mine.message}{more}")
+    yield Wanted(READY, None if mine.reason == PROVING else False, mine.reason, f"{mine.message}{more}")
 
 
 def without(conditions: tuple[Condition, ...], workflow: WorkflowSpec) -> tuple[Condition, ...]:

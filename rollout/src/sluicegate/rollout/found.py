@@ -1,8 +1,18 @@
-"""A rule set as the gather step found it."""
+"""Rule sets as the gather step found them."""
 
 from dataclasses import dataclass
 
 from sluicegate.contracts.routes import RuleSetBody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedTable:
+    """What the plan of a workflow has of a rule set. is_followed: every living gateway follows that plan."""
+
+    workflow: str
+    version: str
+    digest: str
+    is_followed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,16 +21,18 @@ from sluicegate.contracts.evidence import EvidenceKey, Question, StageEvidence
 from sluicegate.contracts.resources import (
     AgentWorkflow,
     Decision,
+    FallbackRuleSet,
     Resource,
     WorkflowRevision,
     WorkflowRollout,
 )
+from sluicegate.contracts.resources.fallback import RuleSetStatus
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import Protocol, Runtime, WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import WatchEvidence
-from sluicegate.rollout.found import FoundRuleSet
+from sluicegate.rollout.found import CarriedTable, FoundRuleSet
 from sluicegate.rollout.measurements import Measurement
 from sluicegate.rollout.permissions import Verb
 
@@ -40,7 +42,7 @@ FINALIZER = "sluicegate.io/drain"
 CONTROLLER = "system:sluicegate"
 """The caller's name when the control loop itself writes."""
 
-S_co = TypeVar("S_co", WorkflowStatus, RolloutStatus, covariant=True)
+S_co = TypeVar("S_co", WorkflowStatus, RolloutStatus, RuleSetStatus, covariant=True)
 
 
 class Ref(NamedTuple):
@@ -218,6 +220,17 @@ class RolloutObserved:
     sampled_fallbacks: frozenset[str] = frozenset()
     measurements: tuple[Measurement, ...] = ()
     rule_sets: tuple[FoundRuleSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSetObserved:
+    """All that `reconcile_rule_set` needs, but the proof. users: names of the workflows that use it, in order. carried: what the
+    plans of the first of them have of it.
+    """
+
+    rule_set: FallbackRuleSet
+    users: tuple[str, ...] = ()
+    carried: tuple[CarriedTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ def conditions_page() -> str:
         _conditions(conditions.OF_WORKFLOW),
         "## Of a WorkflowRollout",
         _conditions(conditions.OF_ROLLOUT),
+        "## Of a FallbackRuleSet",
+        _conditions(conditions.OF_RULE_SET),
         "## Reasons",
         table(
             ("reason", "meaning"),

@@ -59,6 +59,8 @@ LISTS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("RolloutStatus", "conditions"): _keyed("type"),
     ("ProposalStatus", "conditions"): _keyed("type"),
     ("RuleSetStatus", "conditions"): _keyed("type"),
+    ("RuleSetStatus", "versions"): _keyed("version"),
+    ("RuleSetStatus", "usedBy"): _SET,
     ("RetrainingStatus", "conditions"): _keyed("type"),
     ("GovernanceStatus", "conditions"): _keyed("type"),
 }

@@ -17,6 +17,7 @@ from sluicegate.contracts.resources.base import (
     Int,
     Model,
     Name,
+    ObjectName,
     Person,
     Resource,
     Schema,
@@ -192,15 +193,32 @@ class DrillReport(Model):
     """All answered, none invalid."""
 
 
+class NamedTable(Model):
+    """Which table a version named."""
+
+    version: VersionText
+    """Its name."""
+    digest: Digest
+    """Of its table."""
+    proved_at: datetime
+    """When its proof held for the first time."""
+
+
 class RuleSetStatus(Status):
     """What serves, and whether it would work."""
 
     digest: Digest | None = None
     """Of the table of this spec."""
     serving_version: str | None = None
-    """The version that answers now."""
+    """The version that all gateways answer with; the earlier one while some still do. Absent: no plan has this rule set."""
     serving_digest: Digest | None = None
-    """Of the table that answers now."""
+    """Of the table of that version."""
+    versions: Annotated[tuple[NamedTable, ...], Field(max_length=10)] = ()
+    """The last ten that were proved, the newest last: none of these names may come back with another table."""
+    users: Int = 0
+    """Workflows that name this rule set, or whose stable revision does."""
+    used_by: Annotated[tuple[ObjectName, ...], Field(max_length=50)] = ()
+    """The first fifty of them."""
     proof: TableProof | None = None
     """Of the table of this spec."""
     last_drill: DrillReport | None = None

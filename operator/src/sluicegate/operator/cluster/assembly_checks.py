@@ -23,7 +23,7 @@ from sluicegate.operator.cluster.ports import (
     own,
 )
 
-FOLLOWED: Final = ("AgentWorkflow", "WorkflowRevision", "WorkflowRollout", "Decision")
+FOLLOWED: Final = ("AgentWorkflow", "WorkflowRevision", "WorkflowRollout", "Decision", "FallbackRuleSet")
 """Kinds that the cache holds whole."""
 _NOBODY: Final = "sluicegate-is-not-there"
 
@@ -53,7 +53,8 @@ _IN_WATCHED: Final[tuple[tuple[Api, str, tuple[str, ...]], ...]] = (
     (own("WorkflowRollout"), "", ("get", "list", "watch", "create", "delete")),
     (own("WorkflowRollout"), "status", ("patch",)),
     (own("Decision"), "", ("get", "list", "watch", "delete")),
-    (own("FallbackRuleSet"), "", ("get",)),
+    (own("FallbackRuleSet"), "", ("get", "list", "watch")),
+    (own("FallbackRuleSet"), "status", ("patch",)),
     (CONFIG_MAPS, "", ("get", "list", "watch", "create", "patch", "delete")),
     (LEASES, "", ("list", "watch")),
     (EVENTS, "", ("create", "patch")),

@@ -17,10 +17,23 @@ from sluicegate.contracts.errors import Conflict, SluicegateError
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.loop.queue import KeyedQueue, Limits
-from sluicegate.operator.ports import Json, LoopClock, LoopMetrics, NotLeading, ResourceStore
+from sluicegate.operator.loop.users import RULE_SET, WORKFLOW, Users
+from sluicegate.operator.ports import (
+    Change,
+    ChangeType,
+    Json,
+    LoopClock,
+    LoopMetrics,
+    NotLeading,
+    QueueMetrics,
+    ResourceStore,
+    ref_of,
+)
 from sluicegate.operator.resources.store import Expired
+from sluicegate.rollout.found import FoundRuleSet
 from sluicegate.rollout.model import Plan, Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
+from sluicegate.rollout.rule_sets import reconcile_rule_set
 from sluicegate.rollout.workflows import reconcile_workflow
 
 log = structlog.get_logger(__name__)
@@ -39,8 +52,24 @@ class Pace:
     limits: Limits = field(default_factory=Limits)
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the lane of proofs counts: how long a key waits there says nothing of the loop."""
+
+    metrics: QueueMetrics
+
+    def queued(self, depth: int) -> None: ...
+
+    def waited(self, seconds: float) -> None: ...
+
+    def retried(self) -> None:
+        self.metrics.retried()
+
+
 class Controller:
-    """Looks at workflows and rollouts until cancelled."""
+    """Looks at workflows, rollouts and rule sets until cancelled. Rule sets have a lane of their own: a proof may take
+    seconds, and no look at a workflow waits behind it.
+    """
 
     def __init__(
         self,
@@ -55,7 +84,13 @@ class Controller:
         self._store, self._gather, self._executor = store, gatherer, executor
         self._clock, self._metrics, self._pace = clock, metrics, pace or Pace()
         self._queue: KeyedQueue[Ref] = KeyedQueue(clock, metrics, self._pace.limits)
-        self._looks = {"AgentWorkflow": self.look_at_workflow, "WorkflowRollout": self.look_at_rollout}
+        self._proofs: KeyedQueue[Ref] = KeyedQueue(clock, _Beside(metrics), self._pace.limits)
+        self._users, self._unsettled = Users(), set[Ref]()
+        self._looks = {
+            WORKFLOW: self.look_at_workflow,
+            "WorkflowRollout": self.look_at_rollout,
+            RULE_SET: self.look_at_rule_set,
+        }
         self.synced = asyncio.Event()
         """Set once everything that exists was queued."""
 
@@ -65,14 +100,18 @@ class Controller:
             group.create_task(self._follow())
             group.create_task(self._resync())
             group.create_task(self._queue.serve(self.handle, workers=self._pace.workers))
+            group.create_task(self._proofs.serve(self.handle, workers=1))
 
     def add(self, key: Ref) -> None:
         """Look at it soon: something moved that is no object of ours."""
-        self._queue.add(key)
+        self._lane(key).add(key)
 
     async def drain(self) -> None:
         """Begin no other look; returns when those that began have ended. `run` goes on, and does nothing."""
-        await self._queue.close()
+        await asyncio.gather(self._queue.close(), self._proofs.close())
+
+    def _lane(self, key: Ref) -> KeyedQueue[Ref]:
+        return self._proofs if key.kind == RULE_SET else self._queue
 
     async def handle(self, key: Ref) -> bool:
         """One look with its failures told; False: again, later."""
@@ -97,7 +136,7 @@ class Controller:
         finally:
             self._metrics.looked(key.kind, outcome, self._clock.monotonic() - started)
         if after is not None:
-            self._queue.add(key, after=max(after, 0.01))
+            self._lane(key).add(key, after=max(after, 0.01))
         return True
 
     async def look_at_workflow(self, ref: Ref) -> float | None:
@@ -110,7 +149,9 @@ class Controller:
         held, observed = found
         if observed.watch is not None:
             self._metrics.watched(ref, observed.watch)
-        return await self._carry_out(held, reconcile_workflow(observed, self._clock.now()))
+        after = await self._carry_out(held, reconcile_workflow(observed, self._clock.now()))
+        self._use(ref, observed.rule_sets)
+        return after
 
     async def look_at_rollout(self, ref: Ref) -> float | None:
         """The same for a rollout."""
@@ -121,8 +162,27 @@ class Controller:
         held, observed = found
         plan = reconcile_rollout(observed, self._clock.now())
         after = await self._carry_out(held, plan)
+        self._use(ref, observed.rule_sets)
         self._metrics.rollout(observed.rollout, plan.status, observed.evidence)
         return after
+
+    async def look_at_rule_set(self, ref: Ref) -> float | None:
+        """The same for a rule set; this look, and no other, waits for a proof."""
+        found = await self._gather.rule_set(ref, self._users.workflows(ref))
+        if found is None:
+            self._forget(ref)
+            return None
+        held, observed, judged = found
+        plan = reconcile_rule_set(observed, judged, self._clock.now())
+        (self._unsettled.discard if plan.requeue_after is None else self._unsettled.add)(ref)
+        return await self._carry_out(held, plan)
+
+    def _use(self, key: Ref, found: tuple[FoundRuleSet, ...]) -> None:
+        """The rule sets that a look met: those that got or lost a user, and those that wait for gateways, are looked at."""
+        moved = self._users.uses(key, (one.name for one in found))
+        met = {Ref(RULE_SET, key.namespace, one.name) for one in found}
+        for rule_set in moved | (met & self._unsettled):
+            self.add(rule_set)
 
     async def _carry_out(self, held: Json, plan: Plan[Any]) -> float | None:
         await self._executor.carry_out(plan.before())
@@ -133,23 +193,37 @@ class Controller:
         return plan.requeue_after
 
     def _forget(self, ref: Ref) -> None:
-        self._queue.forget(ref)
+        self._lane(ref).forget(ref)
+        self._unsettled.discard(ref)
+        for rule_set in self._users.forget(ref):
+            self.add(rule_set)
         self._metrics.gone(ref)
 
     async def _follow(self) -> None:
         """Everything that exists, then every change; again from the start when the watch came too late."""
         while True:
             version, keys = await self._existing()
+            self._users.keep(keys)
             for key in keys:
-                self._queue.add(key)
+                self.add(key)
             self.synced.set()
             try:
                 async for change in self._store.watch(KINDS, version):
                     urgent = change.item["kind"] == "Decision"  # a person waits, perhaps to abort
-                    for key in keys_of(change.item):
-                        self._queue.add(key, urgent=urgent)
+                    for key in self._woken(change):
+                        self._lane(key).add(key, urgent=urgent)
             except Expired:
                 log.info("watch_expired", since=version)
+
+    def _woken(self, change: Change) -> Iterator[Ref]:
+        """The keys to look at: the item's own, and those that a rule set and its users have of each other."""
+        item, kind = change.item, change.item["kind"]
+        yield from keys_of(item)
+        gone = change.type is ChangeType.DELETED
+        if kind == WORKFLOW and not gone:
+            yield from self._users.saw(item)
+        elif kind == RULE_SET and self._users.is_news(item, gone=gone):
+            yield from self._users.keys(ref_of(item))
 
     async def _existing(self) -> tuple[int, list[Ref]]:
         """The oldest version that was listed, and every key, those under way first."""
@@ -160,6 +234,8 @@ class Controller:
             listing = await self._store.listing(kind)
             versions.append(listing.version)
             for item in listing.items:
+                if kind == WORKFLOW:
+                    self._users.saw(item)
                 (first if is_under_way(item) else rest).extend(keys_of(item))
         return min(versions), list(dict.fromkeys(first + rest))
 
@@ -171,7 +247,7 @@ class Controller:
             await self._clock.sleep(every / 2 + system.jitter(every))
             _, keys = await self._existing()
             for place, key in enumerate(keys):
-                self._queue.add(key, after=gap * place)
+                self._lane(key).add(key, after=gap * place)
             every = max(self._pace.resync, gap * len(keys))
 
 
@@ -208,6 +284,7 @@ _KEYS: dict[str, Callable[[Json], Iterator[Ref]]] = {
     "AgentWorkflow": _own,
     "WorkflowRevision": _workflow,
     "WorkflowRollout": _rollout,
+    "FallbackRuleSet": _own,
     "Decision": _target,
 }
 

@@ -23,17 +23,20 @@ from sluicegate.contracts.resources import (
 from sluicegate.contracts.stages import Stage
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.ports import ExternalView, GatewayView, Json, ResourceReader, ref_of
-from sluicegate.rollout import decay, fallbacks
+from sluicegate.rollout import decay, fallbacks, rule_sets
 from sluicegate.rollout.asking import asks
-from sluicegate.rollout.found import FoundRuleSet
+from sluicegate.rollout.found import CarriedTable, FoundRuleSet
 from sluicegate.rollout.looks import turns_back
-from sluicegate.rollout.model import Look, Ref, RolloutObserved, WorkflowObserved
+from sluicegate.rollout.model import Look, Ref, RolloutObserved, RuleSetObserved, WorkflowObserved
 from sluicegate.rollout.planning import look, stage_of
+from sluicegate.rollout.rule_sets import Judged
 
 log = structlog.get_logger(__name__)
 R = TypeVar("R", bound=Resource)
-MOST_PROVED = 1024
-"""Rule sets whose proofs are kept."""
+MOST_KNOWN = 1024
+"""Rule sets that are kept as they were read last."""
+MOST_ASKED = 50
+"""Workflows of a rule set whose plans are looked at."""
 
 
 class EvidenceView(Protocol):
@@ -60,7 +63,7 @@ class Gatherer:
     gateways: GatewayView
     evidence: EvidenceView
     external: ExternalView
-    proved: dict[Ref, tuple[tuple[str | None, str | None], FoundRuleSet]] = field(default_factory=dict)
+    known: dict[Ref, tuple[tuple[str, str], FoundRuleSet]] = field(default_factory=dict)
 
     async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
         """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
@@ -69,10 +72,7 @@ class Gatherer:
         held = await self._held(ref)
         if held is None:
             return None
-        try:
-            workflow = typed(held, AgentWorkflow)
-        except ValidationError as error:
-            raise Refused(tuple(_problem(one) for one in error.errors(include_input=False))) from error
+        workflow = _readable(held, AgentWorkflow)
         programmed = await self.gateways.programmed(ref.namespace, ref.name)
         revisions = await self._owned(WorkflowRevision, workflow.metadata.uid)
         serving = workflow.status.stable_revision if workflow.status is not None else None
@@ -90,25 +90,59 @@ class Gatherer:
         )
 
     async def _rule_sets(self, namespace: str, names: Iterable[str]) -> tuple[FoundRuleSet, ...]:
-        """Proved ones; a workflow waits for none of them."""
+        """As their status says; a workflow neither waits for a proof nor fails by a rule set."""
         return tuple([await self._rule_set(Ref("FallbackRuleSet", namespace, name)) for name in names])
 
     async def _rule_set(self, ref: Ref) -> FoundRuleSet:
         try:
-            held = await self.store.get(ref)
-            item = typed(held, FallbackRuleSet)
+            return self._found(ref, await self.store.get(ref))
         except NotFound:
             return fallbacks.missing(ref.name, f"there is no {ref}")
         except (SluicegateError, ValidationError) as error:
             return fallbacks.missing(ref.name, f"{ref}: {error}", reason="RuleSetUnreadable")
-        version = (item.metadata.uid, item.metadata.resource_version)
-        known = self.proved.get(ref)
+        except Exception as error:  # whatever is wrong with a table keeps nobody from going back to stable
+            log.exception("rule_set_unreadable", about=str(ref))
+            return fallbacks.missing(ref.name, f"{ref}: {error!r}", reason="RuleSetUnreadable")
+
+    def _found(self, ref: Ref, held: Json) -> FoundRuleSet:
+        """Read once for all workflows that name it."""
+        version = (held["metadata"]["uid"], held["metadata"]["resourceVersion"])
+        known = self.known.get(ref)
         if known is None or known[0] != version:
-            known = version, await asyncio.to_thread(fallbacks.proved, item)
-            if len(self.proved) >= MOST_PROVED:
-                self.proved.clear()
-            self.proved[ref] = known
+            known = version, fallbacks.found(typed(held, FallbackRuleSet))
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[ref] = known
         return known[1]
+
+    async def rule_set(
+        self, ref: Ref, users: tuple[str, ...]
+    ) -> tuple[Json, RuleSetObserved, Judged | None] | None:
+        """The same of a rule set, with what its users' plans have of it; and what the proof said, where there was none yet."""
+        held = await self._held(ref)
+        if held is None:
+            self.known.pop(ref, None)
+            return None
+        item = _readable(held, FallbackRuleSet)
+        judged = await _judged(item) if rule_sets.needs_proof(item) else None
+        carried = [await self._carried(ref, workflow) for workflow in users[:MOST_ASKED]]
+        observed = RuleSetObserved(
+            rule_set=item, users=users, carried=tuple(one for one in carried if one is not None)
+        )
+        return held, observed, judged
+
+    async def _carried(self, rule_set: Ref, workflow: str) -> CarriedTable | None:
+        """None: the plan has nothing of it."""
+        await asyncio.sleep(0)  # plans are large; others may work between two
+        plan = await self.gateways.plan(rule_set.namespace, workflow)
+        body = next((one for one in (plan.rule_sets if plan else ()) if one.name == rule_set.name), None)
+        if plan is None or body is None:
+            return None
+        programmed = await self.gateways.programmed(rule_set.namespace, workflow)
+        is_followed = programmed.gateways > 0 and programmed.version >= plan.version
+        return CarriedTable(
+            workflow=workflow, version=body.version, digest=body.digest, is_followed=is_followed
+        )
 
     async def _watch(self, wanted: WatchLook | None) -> WatchEvidence | None:
         """Nothing of a workflow waits for it."""
@@ -206,8 +240,25 @@ class Gatherer:
         return await self.evidence.sampled_fallbacks(wanted)
 
 
+def _readable(held: Json, kind: type[R]) -> R:
+    """Refused with every field that cannot be read."""
+    try:
+        return typed(held, kind)
+    except ValidationError as error:
+        raise Refused(tuple(_problem(one) for one in error.errors(include_input=False))) from error
+
+
 def _problem(error: ErrorDetails) -> Problem:
     return Problem(path=".".join(map(str, error["loc"])), message=error["msg"])
+
+
+async def _judged(item: FallbackRuleSet) -> Judged:
+    """Off the loop's thread. A proof that fails by itself is told, and tried again."""
+    try:
+        return await asyncio.to_thread(rule_sets.judge, item)
+    except Exception as error:
+        log.exception("proof_failed", rule_set=f"{item.metadata.namespace}/{item.metadata.name}")
+        return Judged(problems=repr(error), is_broken=True)
 
 
 def typed(held: Json, kind: type[R]) -> R:
