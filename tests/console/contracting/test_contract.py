@@ -56,7 +56,7 @@ def test_a_finding_fails_with_its_place_and_exit_code(cli: Cli) -> None:
 def test_rule_sets_are_proved_as_well(cli: Cli) -> None:
     said = cli("contract", "check", "-f", write(Path("a.yaml"), RULES), "-o", "wide")
     assert said.code == exits.FINDINGS
-    assert "checks: parsing, verification, proof, lint" in said.out
+    assert "checks: parsing, verification, proof, lint, second-validator" in said.out
     assert "error RuleGap a.yaml:" in said.out
     assert '{"intent": "track"}' in said.out
     broken = cli(
@@ -262,6 +262,61 @@ def test_an_old_version_that_would_be_refused_can_be_repaired_and_is_not_compare
     Path("flows/a.yaml").unlink()
     said = cli("contract", "diff", "git:main", "flows")
     assert (said.code, "error NotProven flows:1" in said.out) == (exits.FINDINGS, True), said.out
+
+
+BROKEN = CLEAN.replace("metadata: {", "metadata: {{")
+
+
+@pytest.mark.parametrize("old", ["git:main", "git:main:flows/a.yaml"])
+def test_an_old_file_that_is_no_yaml_is_told_and_what_replaces_it_is_new(
+    cli: Cli, repository: Path, old: str
+) -> None:
+    write(Path("flows/a.yaml"), BROKEN)
+    commit()
+    write(Path("flows/a.yaml"), CLEAN)
+    said = cli("contract", "diff", old, "flows/a.yaml")
+    assert said.code == 0, said.out
+    for told in (
+        "warning NotProven flows/a.yaml:1", "the old file git:main:flows/a.yaml cannot be read, so what is in it now counts as new",
+        "new: there is nothing that it could break",
+    ):  # fmt: skip
+        assert told in said.out
+    assert cli("contract", "diff", old, "flows/a.yaml", "--fail-on", "warning").code == exits.FINDINGS
+    write(Path("flows/a.yaml"), BROKEN)
+    assert cli("contract", "diff", "flows/a.yaml", "git:main:flows/a.yaml").code == exits.REFUSED
+    assert cli("contract", "diff", old, "flows/a.yaml").code == exits.REFUSED, (
+        "the new one still has to be read"
+    )
+
+
+def test_beside_an_old_file_that_is_no_yaml_the_others_are_compared(cli: Cli, repository: Path) -> None:
+    write(Path("flows/a.yaml"), BROKEN)
+    write(Path("flows/b.yaml"), CLEAN.replace("my-agent", "other"))
+    commit()
+    write(Path("flows/a.yaml"), CLEAN)
+    Path("flows/b.yaml").unlink()
+    said = cli("contract", "diff", "git:main", "flows")
+    assert (said.code, "error WorkflowRemoved" in said.out) == (exits.FINDINGS, True), said.out
+    assert "WorkflowRenamed" not in said.out
+
+
+def test_a_baseline_of_a_comparison_lets_what_was_broken_pass_and_no_more(cli: Cli, repository: Path) -> None:
+    narrow = CLEAN.replace("maxLength: 500", "maxLength: 400")
+    write(Path("flows/a.yaml"), narrow)
+    diff = ("contract", "diff", "git:main", "flows/a.yaml")
+    assert cli(*diff).code == exits.FINDINGS
+    Path("b.json").write_text(cli("contract", "baseline", "-f", "flows/a.yaml", "--against", "git:main").out)
+    known = ("--baseline", "b.json")
+    assert cli(*diff, *known).code == 0
+    checked = cli("contract", "check", "-f", "flows/a.yaml", *known)
+    assert (checked.code, "no longer occur" in checked.out + checked.err) == (0, False), (
+        "what diff found is not of check"
+    )
+    write(Path("flows/a.yaml"), narrow.replace("[track, cancel]", "[track, cancel, refund]"))
+    assert cli(*diff, *known).code == exits.FINDINGS
+    write(Path("flows/a.yaml"), CLEAN)
+    said = cli(*diff, *known)
+    assert (said.code, "of the baseline's findings no longer occur" in said.out + said.err) == (0, True)
 
 
 def test_the_first_workflow_of_a_repository_is_new(cli: Cli, here: Path) -> None:

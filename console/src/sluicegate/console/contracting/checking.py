@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sluicegate.console.contracting import instances
 from sluicegate.console.contracting.codes import NOT_PROVEN
 from sluicegate.console.contracting.reading import Loaded, Read
 from sluicegate.console.contracting.report import Finding, Subject, refused, unreadable
@@ -21,6 +22,8 @@ from sluicegate.fallback_rules.table import compile_table
 
 TOOL = "contract check"
 PARSING, VERIFICATION = "parsing", "verification"
+SECOND = "second-validator"
+"""Only with the extra `ci`."""
 
 Verify = Callable[[Any], Iterable[Problem]]
 Check = Callable[[Any], Iterable[Diagnostic]]
@@ -43,12 +46,13 @@ class Kind:
 
 
 KINDS: Mapping[type[Resource], Kind] = {
-    AgentWorkflow: Kind(verify=verify, checks={"analysis": analyse}),
+    AgentWorkflow: Kind(verify=verify, checks={"analysis": analyse, SECOND: instances.of_workflow}),
     FallbackRuleSet: Kind(
         verify=_uncompiled,
         checks={
             "proof": lambda rules: prove(compile_table(rules.spec)).diagnostics,
             "lint": lambda rules: lint(compile_table(rules.spec)),
+            SECOND: instances.of_rules,
         },
     ),
 }
@@ -67,6 +71,8 @@ def _checked(read: Read, mode: Mode) -> Subject:
     found = refusals(read)
     kind = KINDS.get(type(read.resource)) if read.resource else None
     checks = dict(kind.checks) if kind else {}
+    if not instances.is_available():
+        checks.pop(SECOND, None)
     before = (PARSING, VERIFICATION) if kind else (PARSING,)
     if found:
         ran, skipped = before, tuple(checks)

@@ -28,7 +28,7 @@ def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
 
     beside: the new side, when this is the old one. With ``git:<revision>`` files that were renamed since are found under
     their former names. When a revision has no documents of this product, the old side is empty: everything is new. A path
-    of its own must be there.
+    of its own must be there. An old file of a revision that holds no document is told and compared with nothing.
     """
     if not text.startswith(git.PREFIX):
         return reading.files([Path(text)], recursive=recursive)
@@ -59,20 +59,27 @@ def _wanted(files: tuple[Path, ...], named: Path) -> tuple[Path, ...]:
 
 
 def _parsed(at: git.Revision, files: tuple[Path, ...], where: str, *, is_old: bool) -> Loaded:
-    problems: list[Problem] = []
-    found = list(_documents(at, files, problems))
-    if is_old:
-        problems = [problem for problem in problems if problem.message != EMPTY]
-    return reading.parsed(found, problems, where=where, may_be_empty=is_old)
+    missing: list[Problem] = []
+    broken: list[Problem] = []
+    found = list(_documents(at, files, missing, broken))
+    if not is_old:
+        return reading.parsed(found, [*missing, *broken], where=where)
+    told = tuple(problem for problem in broken if problem.message != EMPTY)
+    return replace(reading.parsed(found, missing, where=where, may_be_empty=True), broken=told)
 
 
-def _documents(at: git.Revision, files: tuple[Path, ...], problems: list[Problem]) -> Iterator[Document]:
+def _documents(
+    at: git.Revision, files: tuple[Path, ...], missing: list[Problem], broken: list[Problem]
+) -> Iterator[Document]:
+    """missing, broken: filled with what git does not give, and with what holds no document."""
     for file in files:
-        source = f"{git.PREFIX}{at.name}:{file}"
+        source, told = f"{git.PREFIX}{at.name}:{file}", missing
         try:
-            yield from load(git.content(at, file), source=source)
+            content = git.content(at, file)
+            told = broken
+            yield from load(content, source=source)
         except Refused as error:
-            problems += _from(error, source)
+            told += _from(error, source)
 
 
 def _from(error: Refused, source: str) -> tuple[Problem, ...]:
@@ -80,17 +87,22 @@ def _from(error: Refused, source: str) -> tuple[Problem, ...]:
 
 
 def diff(old: Loaded, new: Loaded, *, level: Level, mode: Mode, where: str) -> tuple[Subject, ...]:
-    """A subject for each workflow of either side, and one for each file that could not be read.
+    """A subject for each workflow of either side, and one for each file that could not be read; an old one only warns.
 
     where: the file or folder of the new side, to which what is no longer there belongs. Objects that are no workflows are
     read, so that nothing broken is passed over, and not compared.
     """
     lost = tuple(unreadable(problem) for side in (old, new) for problem in side.unreadable)
-    return (*lost, *_compared(old, new, level, mode, where))
+    files = {problem.source: problem for problem in reversed(old.broken)}  # the first of each
+    return (
+        *lost,
+        *(_broken(problem, where) for problem in reversed(files.values())),
+        *_compared(old, new, level, mode, where),
+    )
 
 
 def _compared(old: Loaded, new: Loaded, level: Level, mode: Mode, where: str) -> Iterator[Subject]:
-    pairs, left = _pairs(list(_workflows(old)), list(_workflows(new)))
+    pairs, left = _pairs(list(_workflows(old)), list(_workflows(new)), may_guess=not old.broken)
     for former, read in pairs:
         if former is None and old.unreadable:
             yield _subject(read, (), checks=(), skipped=(CHECK,))  # it may be in what could not be read
@@ -109,13 +121,15 @@ def _workflows(side: Loaded) -> Iterator[Read]:
     return (read for read in side.reads if read.problems or isinstance(read.resource, AgentWorkflow))
 
 
-def _pairs(old: list[Read], new: list[Read]) -> tuple[list[tuple[Read | None, Read]], list[Read]]:
+def _pairs(
+    old: list[Read], new: list[Read], *, may_guess: bool
+) -> tuple[list[tuple[Read | None, Read]], list[Read]]:
     """Each new one with its former one, and the old ones that are left.
 
     By kind and name; of several with one name by their file, by the name of it, then in order. One alone on each side is a pair,
-    whatever its name.
+    whatever its name, if one `may_guess`: all of the old side is known.
     """
-    if len(old) == len(new) == 1:
+    if may_guess and len(old) == len(new) == 1:
         return [(old[0], new[0])], []
     former: dict[int, Read] = {}
     for is_pair in (_same_path, _same_file, _same_name):
@@ -189,6 +203,23 @@ def _lost(old: Read, refusals: tuple[Finding, ...]) -> Diagnostic:
         witness=told,
         hint="compare with the last version that was taken, or waive this until a day",
     )
+
+
+def _broken(problem: Problem, where: str) -> Subject:
+    """Of an old file that holds no document: nobody could have applied it, so that what comes in its place breaks nothing."""
+    diagnostic = Diagnostic(
+        code=NOT_PROVEN,
+        severity=Severity.WARNING,
+        path="",
+        message=f"the old file {problem.source} cannot be read, so what is in it now counts as new: {problem.message}",
+        witness=problem.message,
+        hint="compare with the last revision in which it could be read",
+        subject=problem.source or "",
+        source=where,
+        line=1,
+    )
+    finding = Finding(diagnostic=diagnostic, check="parsing")
+    return Subject(name="", source=problem.source or where, checks=("parsing",), findings=(finding,))
 
 
 def _removed(old: Read, where: str) -> Finding:

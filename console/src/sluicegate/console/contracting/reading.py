@@ -34,11 +34,13 @@ class Read:
 class Loaded:
     """All documents of this product in some files.
 
-    unreadable: problems of files of which no document is known. others: documents of other products, passed over.
+    unreadable: problems of files of which no document is known; broken: the same of an old revision, where it counts for
+    nothing. others: documents of other products, passed over.
     """
 
     reads: tuple[Read, ...]
     unreadable: tuple[Problem, ...] = ()
+    broken: tuple[Problem, ...] = ()
     others: int = 0
 
     @property

@@ -37,7 +37,8 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     DISAGREE: Code(
         title="two validators disagree",
-        meaning="Of an answer one JSON Schema validator says that it keeps the contract, and another that it does not. The stricter one counts here; other consumers may see it as either does.",
+        meaning="Of an answer, or of a value in the file that stands for one, one JSON Schema validator says that it keeps the contract, and another that it does not, or has no answer (a warning). "
+        "The stricter one counts here; other consumers may see it as either does.",
         remedy="Say it in keywords that both read alike.",
     ),
 }
