@@ -88,8 +88,8 @@ def test_a_worse_candidate_is_aborted_and_a_wide_margin_does_not_hide_it(
 
 
 def test_a_larger_margin_uses_no_more_runs(cli: Cli, tmp_path: Path, strategy: str) -> None:
-    file = recorded(tmp_path / "u.jsonl", 3000, 0.05)
-    words = ("--margin", "success=0.05,0.1,0.2", "--repeat", "5", "-o", "json")
+    file = recorded(tmp_path / "u.jsonl", 2000, 0.05)
+    words = ("--margin", "success=0.05,0.1,0.2", "--repeat", "2", "-o", "json")
     found = json.loads(play(cli, file, strategy, *words).out)["items"]
     used: dict[str, int] = {}
     for one in found:
@@ -101,13 +101,14 @@ def test_a_larger_margin_uses_no_more_runs(cli: Cli, tmp_path: Path, strategy: s
 def test_relabelled_units_give_the_rate_of_false_aborts_though_the_candidate_is_worse(
     cli: Cli, tmp_path: Path, strategy: str
 ) -> None:
-    file = recorded(tmp_path / "u.jsonl", 600, 0.3)
-    said = play(cli, file, strategy, "--relabel", "--repeat", "30")
+    file = recorded(tmp_path / "u.jsonl", 300, 0.3)
+    assert play(cli, file, strategy).code == 7, "without it the candidate is aborted"
+    said = play(cli, file, strategy, "--relabel", "--repeat", "20")
     assert "chance decides which version is called which" in said.out
     heads, row = said.out.splitlines()[-3:-1]
     assert "FALSE ABORTED" in heads
     aborted = int(row.split("   ")[1].split(" of ")[0])
-    assert aborted <= 5, "α = 0.05: more than 5 of 30 have a chance of 0.3 % (binomial)"
+    assert aborted <= 4, "α = 0.05: more than 4 of 20 have a chance of 0.3 % (binomial)"
 
 
 def test_a_gate_that_nothing_feeds_is_told_and_never_passes(cli: Cli, tmp_path: Path, strategy: str) -> None:

@@ -103,7 +103,7 @@ def gateway(server: ApiServer) -> Iterator[list[tuple[str, Any]]]:
     """A gateway that up.json points at; what it was told."""
     taken: list[tuple[str, Any]] = []
     listener = HTTPServer(("127.0.0.1", 0), type("Handler", (Gateway,), {"taken": taken}))
-    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     UpFile(
         pid=os.getpid(),

@@ -45,7 +45,7 @@ def planner() -> Iterator[tuple[Planner, str]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield component, f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
