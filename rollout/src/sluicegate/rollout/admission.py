@@ -22,7 +22,7 @@ from sluicegate.contracts.resources.fallback import RuleSetSpec
 from sluicegate.contracts.stages import Action, State
 from sluicegate.fallback_rules.proof import prove
 from sluicegate.fallback_rules.table import compile_table
-from sluicegate.rollout import capabilities, decisions, lint, planning, revisions, rule_sets
+from sluicegate.rollout import capabilities, decisions, lint, plan_size, planning, revisions, rule_sets
 from sluicegate.rollout.authority import OWN_KINDS, forbidden
 from sluicegate.rollout.model import Admission, AdmissionContext
 
@@ -81,12 +81,13 @@ def _rule_set(old: Resource | None, new: Resource, _context: AdmissionContext) -
         return Admission()
     if old is not None and _spec(old) == _spec(new):
         return Admission()  # stored already: its labels may change, whatever is wrong with it
+    too_large = tuple(plan_size.rule_set_problems(new.spec))
     try:
         table = compile_table(new.spec)
     except Refused as refused:
-        return Admission(problems=refused.problems)
+        return Admission(problems=(*too_large, *refused.problems))
     found = prove(table).diagnostics
-    problems = tuple(_proved(one) for one in found if one.severity is Severity.ERROR)
+    problems = (*too_large, *(_proved(one) for one in found if one.severity is Severity.ERROR))
     if isinstance(old, FallbackRuleSet):
         problems += tuple(_renamed(old, new.spec, table.digest))
     warned = tuple(f"{one.path}: {one.message}" for one in found if one.severity is not Severity.ERROR)

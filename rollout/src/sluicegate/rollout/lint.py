@@ -1,14 +1,14 @@
 """All that can be said of a workflow before anything runs: what is wrong, what may be, and what it costs (`outlook`)."""
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from sluicegate.contracts import analysis, verification
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.errors import Problem
+from sluicegate.contracts.paths import named
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.resources.workflow import Runtime, WorkflowSpec
 from sluicegate.contracts.stages import Signal, Stage
@@ -60,19 +60,20 @@ def analysed(
     """Errors and warnings of `contracts.analysis`. What `old` has already is a warning: what is stored may be changed in other places."""
     found = analysis.analyse(workflow)
     errors = [item for item in found if item.severity is Severity.ERROR]
-    known = Counter(map(_matter, analysis.analyse(old))) if old is not None and errors else Counter()
+    known = Counter(_matters(old, analysis.analyse(old))) if old is not None and errors else Counter()
     refused = []
-    for item in errors:
-        if known[_matter(item)]:
-            known[_matter(item)] -= 1
+    for item, matter in zip(errors, _matters(workflow, errors), strict=True):
+        if known[matter]:
+            known[matter] -= 1
         else:
             refused.append(item)
     return tuple(map(_problem, refused)), tuple(_warning(item) for item in found if item not in refused)
 
 
-def _matter(item: Diagnostic) -> tuple[str, str, str | None]:
-    """What a finding says, wherever its step stands in the list."""
-    return item.code, re.sub(r"\[\d+\]", "[]", item.path), item.witness
+def _matters(workflow: AgentWorkflow, found: Iterable[Diagnostic]) -> list[str]:
+    """What each finding is known by, wherever its step stands in the list."""
+    data = workflow.to_json()
+    return [replace(item, place=named(item.path, data)).fingerprint for item in found]
 
 
 def _problem(item: Diagnostic) -> Problem:
