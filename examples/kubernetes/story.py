@@ -50,6 +50,7 @@ class Story:
 
     def first(self) -> None:
         """Version 1 becomes stable without stages: there is nothing to compare it with."""
+        self.apply("fallback.yaml")
         self.apply("workflow.yaml")
         self._soon("version 1.0.0 is stable and served", lambda: cluster.is_healthy(self.plane, "1.0.0"))
 

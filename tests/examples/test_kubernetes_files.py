@@ -51,6 +51,12 @@ def test_a_manifest_is_the_support_bots_with_a_namespace_a_service_and_an_approv
     check(KUBERNETES / name, in_a_cluster(FILES[name]))
 
 
+def test_the_rule_set_is_the_support_bots_in_the_namespace() -> None:
+    name = "metadata: {name: support-fallback"
+    text = (EXAMPLES / "support-bot" / "fallback.yaml").read_text()
+    check(KUBERNETES / "fallback.yaml", text.replace(name, f"{name}, namespace: shop"))
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_manifest_is_valid(name: str) -> None:
     document = yaml.safe_load((KUBERNETES / name).read_text())

@@ -75,9 +75,12 @@ def document(name: str, base: str, candidate: str | None = None) -> dict[str, An
 
 
 def healthy(client: LocalClient) -> bool:
-    return all(
-        (item.get("status") or {}).get("phase") == "Healthy" for item in client.listing(WORKFLOWS, NAMESPACE)
-    )
+    found = [item.get("status") or {} for item in client.listing(WORKFLOWS, NAMESPACE)]
+    return all(one.get("phase") == "Healthy" and "RuleSetReady" in reasons(one) for one in found)
+
+
+def reasons(status: dict[str, Any]) -> set[str]:
+    return {condition["reason"] for condition in status["conditions"]}
 
 
 def ended(client: LocalClient) -> dict[str, dict[str, Any]]:
@@ -94,7 +97,9 @@ def rolled_out(folder: Path) -> dict[str, Case]:
     with Children(folder / "logs") as children:
         base = children.services(demo_files.support_bot() / "services.py", 1)
         client = children.up(folder / "s")
-        client.apply([document(name, base) for name in RATES])
+        rules = demo_files.rules()
+        rules["metadata"]["namespace"] = NAMESPACE
+        client.apply([rules, *(document(name, base) for name in RATES)])
         assert until(lambda: healthy(client), 60), children.tail("up")
         with ExitStack() as stack:
             for seed, (name, case) in enumerate(found.items()):

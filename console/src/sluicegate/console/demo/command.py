@@ -79,6 +79,7 @@ class _Stage:
         output.echo(demo_text.opening(root))
         self._base = children.services(demo_files.support_bot() / "services.py", options.seed)
         self.client: LocalClient = children.up(root)
+        self._apply("fallback", demo_files.rules())
         self._apply("v1", demo_files.stable(self._base))
         self._wait_for_first()
         url = runs_url(self.client, NAME)

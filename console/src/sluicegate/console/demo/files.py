@@ -36,6 +36,11 @@ def stable(base: str) -> Document:
     return moved(read(support_bot() / "workflow.yaml"), base)
 
 
+def rules() -> Document:
+    """The rule set that every version of the bot names."""
+    return read(support_bot() / "fallback.yaml")
+
+
 def candidate(name: str, base: str) -> Document:
     """One of candidates/, its components at `base`."""
     return moved(read(support_bot() / "candidates" / f"{name}.yaml"), base)
