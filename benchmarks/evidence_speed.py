@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sluicegate.contracts.evidence import Ablation, ArmFacts, EvidenceKey, Observation, Question
+from sluicegate.contracts.evidence import VECTOR, Ablation, ArmFacts, EvidenceKey, Observation, Question
 from sluicegate.contracts.resources.rollout import ObservedOutput, PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.runs import Coalition
@@ -78,7 +78,10 @@ def facts(draw: random.Random) -> ArmFacts:
         reward=draw.betavariate(8.0, 2.0),
         disagrees=float(draw.random() < 0.1),
         choices={"planner.intent": {draw.choice(INTENTS): 1.0}},
-        numbers={"agent.score": (draw.random(),)},
+        numbers={
+            "agent.score": (draw.random(),),
+            "writer.embedding": tuple(draw.gauss(0.0, 1.0) for _ in range(VECTOR)),
+        },
     )
 
 
@@ -116,12 +119,16 @@ def contributions() -> dict[str, Any]:
 
 
 def asked() -> RolloutSpec:
-    """Four components, a reward, two observed outputs; every default gate, and in Shadow every gate that there is."""
+    """Four components, a reward, three observed outputs; every default gate, and in Shadow every gate that there is."""
     body = workflow_spec("2.0.0").to_json() | {"reward": "output.reward"}
     spec = rollout(WorkflowSpec.model_validate(body)).spec
     observed = tuple(
-        ObservedOutput(component=component, output=output, numeric=numeric, live=False)
-        for component, output, numeric in (("planner", "intent", False), ("agent", "score", True))
+        ObservedOutput(component=component, output=output, numeric=numeric, length=length, live=False)
+        for component, output, numeric, length in (
+            ("planner", "intent", False, 0),
+            ("agent", "score", True, 0),
+            ("writer", "embedding", True, 768),
+        )
     )
     stages = tuple(
         _with(one, Signal.DRIFT, Signal.SHAPLEY_VARIANCE) if one.name is Stage.SHADOW else one
@@ -140,12 +147,13 @@ def _with(stage: PlannedStage, *signals: Signal) -> PlannedStage:
     return stage.model_copy(update={"gates": (*stage.gates, *more)})
 
 
-def of_signal(questions: tuple[Question, ...]) -> dict[Signal, tuple[Question, ...]]:
-    """The questions of each gate."""
-    return {
-        signal: tuple(one for one in questions if one.signal is signal)
-        for signal in {one.signal for one in questions}
-    }
+def by_gate(questions: tuple[Question, ...]) -> dict[str, tuple[Question, ...]]:
+    """The questions of each gate; vectors apart, as they cost more than other outputs."""
+    found: dict[str, tuple[Question, ...]] = {}
+    for one in questions:
+        name = f"{one.signal.value}, vectors" if one.length else one.signal.value
+        found[name] = (*found.get(name, ()), one)
+    return found
 
 
 def baseline(questions: tuple[Question, ...]) -> dict[str, str]:
@@ -167,12 +175,12 @@ def folds() -> list[dict[str, Any]]:
         if design.stage is Stage.FULL:
             questions = planning.questions(spec, design.stage, baseline(questions), 1000.0)
         bare = cost(observations, ())
-        parts = of_signal(questions)
-        for signal in sorted(parts):
-            mine = cost(observations, parts[signal])
+        parts = by_gate(questions)
+        for gate in sorted(parts):
+            mine = cost(observations, parts[gate])
             rows.append(
                 {
-                    "gate": signal.value,
+                    "gate": gate,
                     "design": name,
                     "update_us": round(mine.update_us - bare.update_us, 2),
                     "state_bytes": mine.tracks,
@@ -181,7 +189,7 @@ def folds() -> list[dict[str, Any]]:
         whole = cost(observations, questions)
         rows.append(
             {
-                "gate": f"all {len(parts)} of the stage, with what they share",
+                "gate": f"all {len({one.signal for one in questions})} of the stage, with what they share",
                 "design": name,
                 "update_us": round(whole.update_us, 2),
                 "state_bytes": whole.state,

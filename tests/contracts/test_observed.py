@@ -37,6 +37,8 @@ def names(found: WorkflowSpec) -> list[tuple[str, bool]]:
 INTENT = {"enum": ["order", "refund"]}
 SCORE = {"type": "number", "minimum": 0, "maximum": 1}
 
+NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+
 CASES: dict[str, tuple[Any, list[tuple[str, bool]]]] = {
     "an enum": (fields(intent=INTENT), [("intent", False)]),
     "a boolean": (fields(sure={"type": "boolean"}), [("sure", False)]),
@@ -51,6 +53,10 @@ CASES: dict[str, tuple[Any, list[tuple[str, bool]]]] = {
         fields(steps={"type": "array", "items": fields(type=INTENT)}),
         [("steps[*].type", False)],
     ),
+    "a list of so many numbers": (fields(embedding=NUMBERS), [("embedding", True)]),
+    "a list of numbers of any length": (fields(embedding=NUMBERS | {"minItems": 1}), []),
+    "a list longer than is compared": (fields(embedding=NUMBERS | {"minItems": 4097, "maxItems": 4097}), []),
+    "so many bounded numbers": (fields(shares=NUMBERS | {"items": SCORE}), [("shares[*]", True)]),
     "a list of values": (fields(tags={"type": "array", "items": INTENT}), [("tags[*]", False)]),
     "a name that must be quoted": (fields(**{"a.b": INTENT}), [('["a.b"]', False)]),
     "the output itself": (INTENT, [("output", False)]),

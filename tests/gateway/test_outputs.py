@@ -1,14 +1,17 @@
 """What the gateway notes of components' outputs, for ComponentDrift."""
 
+import math
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
-from sluicegate.contracts.evidence import Observation
+from sluicegate.contracts.evidence import VECTOR, Observation
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import Share, TrafficMode
 from sluicegate.contracts.stages import Stage, Verdict
+from sluicegate.gateway.outputs import projected
 from sluicegate.lineage import entries
 from sluicegate.observability.fold import Fold
 from sluicegate.rollout import gates, planning
@@ -28,6 +31,7 @@ OUTPUT = {
             "items": {"type": "object", "properties": {"type": {"enum": ["call", "reply"]}}},
         },
         "tool_calls": {"type": "array"},
+        "embedding": {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
     },
 }
 STRATEGY = {
@@ -78,6 +82,37 @@ async def test_every_arm_brings_what_its_components_gave() -> None:
             "planner.tool_calls": {"look": pytest.approx(2 / 3), "pay": pytest.approx(1 / 3)},
         }
         assert seen[arm]["numbers"] == {"planner.score": [0.25]}
+
+
+@pytest.mark.parametrize(
+    ("given", "noted"),
+    [
+        ([0.5, -1, 2.0], [0.5, -1.0, 2.0, *[0.0] * 13]),
+        ([0.5, -1], None),
+        ([0.5, None, 2.0], None),
+        ([0.5, True, 2.0], None),
+        ([0.5, 1e300, 2.0], None),
+        ("0.5 -1 2", None),
+    ],
+    ids=["whole", "too short", "a hole", "a truth", "without distances", "text"],
+)
+async def test_a_vector_is_noted_whole_or_not_at_all(given: Any, noted: Any) -> None:
+    (seen,) = await _observed(lambda _: {**ANSWER, "embedding": given})
+    assert seen["candidate"]["numbers"].get("planner.embedding") == noted
+
+
+def test_a_long_vector_is_projected_so_that_distances_stay_on_average() -> None:
+    """Johnson and Lindenstrauss: of sums with random signs the mean squared length is that of the vector."""
+    generator = np.random.default_rng(1)
+    ratios = []
+    for _ in range(200):
+        vector = generator.standard_normal(768)
+        found = projected(vector.tolist())
+        ratios.append(math.fsum(value * value for value in found) / float(vector @ vector))
+    assert len(found) == VECTOR
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
+    assert projected(vector.tolist()) == found
+    assert projected((2.0 * vector).tolist()) == pytest.approx([2.0 * value for value in found], rel=1e-5)
 
 
 async def test_what_is_absent_is_a_value_of_its_own() -> None:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sluicegate.contracts.evidence import Observation, Question, RunFacts, Signa
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.fold import FORMAT, Fold
 from tests.observability import slow_fold
+from tests.observability.drift.outputs import INTENT
 from tests.observability.facts import (
     BASELINES,
     QUESTIONS,
@@ -484,6 +486,18 @@ def test_state_of_another_format_starts_anew() -> None:
     state = Fold(key(), QUESTIONS).to_bytes().replace(b'"format":%d' % FORMAT, b'"format":99')
     with pytest.raises(Conflict, match=f"format 99, this version writes {FORMAT}: it is folded anew"):
         Fold.from_bytes(state, QUESTIONS)
+
+
+def test_state_of_the_format_before_is_read_and_folded_on() -> None:
+    """The file was written by the version before: what there is nothing of was written out, questions had no `length`."""
+    state = (Path(__file__).parent / "states" / "format-4.json").read_bytes()
+    questions = (*QUESTIONS[:3], *OPEN_LATENCY, INTENT)
+    observations = random_stream(Stage.CONTROLLED, 90, seed=4)
+    fold = Fold.from_bytes(state, questions)
+    assert fold.evidence() == fold_of(observations[:40], Stage.CONTROLLED, questions).evidence()
+    fold.add_all(observations)
+    whole = fold_of(observations, Stage.CONTROLLED, questions)
+    assert fold.to_bytes() == whole.to_bytes()
 
 
 @pytest.mark.parametrize("state", [b"", b"{", b"[]", b"null", b'{"format":%d}' % FORMAT, b"\xff\xfe"])

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
 from sluicegate.contracts import verification
-from sluicegate.contracts.evidence import ArmFacts, OutputCounts, SignalEvidence, StageEvidence
+from sluicegate.contracts.evidence import ArmFacts, CloudLook, OutputCounts, SignalEvidence, StageEvidence
 from sluicegate.contracts.findings import Finding
 from sluicegate.contracts.resources import AgentWorkflow
 from sluicegate.contracts.resources.base import Metadata
@@ -214,6 +214,46 @@ def test_the_finding_names_component_output_value_both_shares_and_the_scores() -
     assert found.message.endswith(
         f"; KL {kl:.3g} debiased (of equal arms 99 in 100 below {limit:.2g}), if looked at once: p = {p:.2g} (G-test)"
     )
+
+
+def test_of_vectors_the_region_is_named_and_what_the_clouds_say_as_wholes() -> None:
+    regions = (("in region 1", 300.0, 420.0), ("far from stable's first", 200.0, 80.0))
+    moved = item(
+        "intent",
+        harm_log_e=40.0,
+        safe_log_e=-9.0,
+        candidate=0.4,
+        stable=0.16,
+        outputs=OutputCounts(
+            moved="far from stable's first", counts=regions, cloud=CloudLook(looks=3, p=0.004, log_e=5.0)
+        ),
+    )
+    found = judged(moved, item("score"))
+    assert found.reason == "Drifted"
+    assert (
+        "agent gave intent far from stable's first in 40.0 % of 500 units, stable's in 16.0 %"
+        in found.message
+    )
+    assert "; as a whole: p = 0.004 (permutation, look 3); KL " in found.message
+
+
+def test_vectors_are_asked_about_where_both_versions_have_as_many_numbers() -> None:
+    def embedding(length: int) -> dict[str, Any]:
+        numbers = {"type": "array", "items": {"type": "number"}, "minItems": length, "maxItems": length}
+        return fields(embedding=numbers)
+
+    def asked(stable: int) -> list[tuple[str | None, int]]:
+        new = with_gate("Shadow", embedding(768))
+        old = revision(with_gate("Shadow", embedding(stable), version="1.0.0"))
+        spec = planning.plan_rollout(workflow(remember(new)), old, revision(new, 2), number=1).spec
+        return [
+            (one.output, one.length)
+            for one in planning.questions(spec, Stage.SHADOW, {}, 1000.0)
+            if one.signal is Signal.DRIFT
+        ]
+
+    assert asked(768) == [("embedding", 768)]
+    assert asked(1024) == []
 
 
 def test_alpha_is_split_over_the_outputs() -> None:

@@ -18,6 +18,8 @@ OTHER_VALUES: Final = "(other)"
 
 MOST_VALUES: Final = 32
 MOST_NUMBERS: Final = 64
+VECTOR: Final = 16
+"""Numbers to which a vector is projected, so that MOST_NUMBERS are four vectors."""
 
 
 class EvidenceKey(NamedTuple):
@@ -43,7 +45,8 @@ class ArmFacts:
     outcome: what the business said of it later, its reward, or 1 and 0 for Succeeded and Failed; evaluated: the evaluator's
     reward of the same runs, which the business's replaces in `reward`. None where nobody said anything.
     choices: observed field, ``component.path``, -> value -> share of what the component gave there (shares sum to 1; a mean
-    over the runs in which it gave any). numbers: the same for fields of numbers, each given number, at most 64.
+    over the runs in which it gave any). numbers: the same for fields of numbers, each given number, at most 64; of vectors
+    their projections, one after the other.
     """
 
     success: float
@@ -139,7 +142,8 @@ class Question:
     Full, where there is no second arm: the rate or mean to compare with instead of stable. against_control: in
     mirrored stages the candidate is compared with the second copy of stable, and only where there is one. level: α of
     an interval that the fold itself follows over time (RewardShapleyVariance, whose margin is `delta`).
-    output: only for ComponentDrift, one question per observed field of a component. numeric: it holds numbers.
+    output: only for ComponentDrift, one question per observed field of a component. numeric: it holds numbers. length: and
+    these are vectors of so many.
     """
 
     signal: Signal
@@ -153,6 +157,7 @@ class Question:
     output: str | None = None
     numeric: bool = False
     level: float = 0.05
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,19 +179,28 @@ class AnswerEvidence:
     only_stable: int = 0
 
 
+class CloudLook(NamedTuple):
+    """Of vectors compared as wholes: looks so far, p of the latest, log e-value of all of them together."""
+
+    looks: int = 0
+    p: float = 1.0
+    log_e: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCounts:
     """What both arms gave in one field of a component, in the units that were compared.
 
     counts: (value or range of numbers, candidate's units, stable's), a unit of several runs in parts; of numbers
     ascending. moved: the value, or the border, whose share moved most surely; the evidence's candidate and stable are its
-    shares. unseen: (value, candidate's units, up to three run ids) of values that stable never gave.
+    shares. unseen: (value, candidate's units, up to three run ids) of values that stable never gave. cloud: of vectors.
     """
 
     moved: str
     numeric: bool = False
     counts: tuple[tuple[str, float, float], ...] = ()
     unseen: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    cloud: CloudLook | None = None
 
 
 class Estimate(NamedTuple):

@@ -1,8 +1,8 @@
 """Which outputs of components are observed, for ComponentDrift: what a contract bounds to a few values or to a range.
 
 Observed are, in the order of the contract: fields with an `enum` of two values or more, booleans, numbers with a minimum
-and a maximum, and the names of the tools in `tool_calls`. Free texts and unbounded numbers (ids, times, counters) are not,
-nor is what `lineage.redact` hides.
+and a maximum, vectors (lists of 2 to 4,096 numbers, as `minItems` and `maxItems` say alike), and the names of the tools in
+`tool_calls`. Free texts and unbounded numbers (ids, times, counters) are not, nor is what `lineage.redact` hides.
 """
 
 from collections import deque
@@ -28,6 +28,7 @@ Keys = tuple[str, ...]
 _TOOL_NAMES: Final[tuple[Keys, ...]] = ((TOOLS, EACH, "function", "name"), (TOOLS, EACH, "name"))
 _MAX_DEPTH: Final = 6
 _LONGEST: Final = 256
+_LONGEST_VECTOR: Final = 4096
 _MOST_PLACES: Final = 1000
 _MOST_ALTERNATIVES: Final = 8
 _FEW: Final[dict[Any, tuple[Any, ...]]] = {"boolean": (False, True), "null": (None,)}
@@ -40,13 +41,15 @@ _INPUT_SIDES: Final = {"input", "request"}
 class ObservedField:
     """A field of a component's output. keys: the ways to it, `*` for each item; only names of tools have two.
 
-    live: mirrored runs do not call the component, so that there it is not observed.
+    numeric: it holds numbers; length: and these are vectors of so many. live: mirrored runs do not call the component, so that
+    there it is not observed.
     """
 
     component: str
     output: str
     keys: tuple[Keys, ...]
     numeric: bool = False
+    length: int = 0
     live: bool = False
 
     @property
@@ -74,16 +77,17 @@ def observed_fields(spec: WorkflowSpec) -> tuple[ObservedField, ...]:
 def _fields(component: Component) -> Iterator[ObservedField]:
     schema = component.contract.output
     live = component.side_effects is SideEffects.LIVE
-    places = dict.fromkeys(place for place in _places(schema) if len(_named(place[0])) <= _LONGEST)
+    places = [place for place in _places(schema) if len(_named(place[0])) <= _LONGEST]
     if component.endpoint.protocol is Protocol.OPENAI and not isinstance(schema, dict):
-        places = {((TOOLS,), False): None}
-    for keys, numeric in places:
+        places = [((TOOLS,), None)]
+    for keys, length in dict.fromkeys(places):
         tools = keys == (TOOLS,)
         yield ObservedField(
             component=component.name,
             output=_named(keys),
             keys=_TOOL_NAMES if tools else (keys,),
-            numeric=numeric,
+            numeric=length is not None,
+            length=length or 0,
             live=live,
         )
 
@@ -92,8 +96,8 @@ def _named(keys: Keys) -> str:
     return join("", keys).replace(f".{EACH}", "[*]").replace('["*"]', "[*]") if keys else "output"
 
 
-def _places(root: Any) -> Iterator[tuple[Keys, bool]]:
-    """Ways to observed fields, and whether they hold numbers; the nearest first, also in a schema that contains itself."""
+def _places(root: Any) -> Iterator[tuple[Keys, int | None]]:
+    """Ways to observed fields; of numbers with 0, of vectors with their length. The nearest first, also in a schema that contains itself."""
     queue: deque[tuple[Any, Keys]] = deque([(root, ())])
     for _ in range(_MOST_PLACES):
         if not queue:
@@ -101,13 +105,15 @@ def _places(root: Any) -> Iterator[tuple[Keys, bool]]:
         found, keys = queue.popleft()
         schema = resolved(found, root)
         if keys == (TOOLS,) and (schema is True or _is_list(schema)):
-            yield keys, False
+            yield keys, None
         if not isinstance(schema, dict) or keys == (TOOLS,) or len(keys) > _MAX_DEPTH:
             continue
         if len(_values(schema, root)) > 1:
-            yield keys, False
+            yield keys, None
         elif _is_bounded(schema, root):
-            yield keys, True
+            yield keys, 0
+        elif length := _length(schema, root):
+            yield keys, length
         else:
             queue.extend(_below(schema, keys))
 
@@ -147,6 +153,15 @@ def _is_bounded(schema: dict[str, Any], root: Any, depth: int = 0) -> bool:
     low = "minimum" in schema or "exclusiveMinimum" in schema
     high = "maximum" in schema or "exclusiveMaximum" in schema
     return named - {"null"} in _NUMBERS and low and high
+
+
+def _length(schema: dict[str, Any], root: Any) -> int:
+    """Of a list of so many numbers; 0 of others, and of bounded numbers, which are observed one by one."""
+    length, items = schema.get("minItems"), resolved(schema.get("items"), root)
+    if not isinstance(items, dict) or length != schema.get("maxItems") or not isinstance(length, int):
+        return 0
+    numbers = _is_list(schema) and items.get("type") in ("integer", "number") and not _is_bounded(items, root)
+    return length if numbers and 2 <= length <= _LONGEST_VECTOR else 0
 
 
 def _alternatives(schema: dict[str, Any], root: Any, depth: int) -> list[Any]:

@@ -2,12 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
-from sluicegate.contracts.evidence import MOST_NUMBERS, MOST_VALUES, OTHER_VALUES
+from sluicegate.contracts.adapters.system import seeded
+from sluicegate.contracts.evidence import MOST_NUMBERS, MOST_VALUES, OTHER_VALUES, VECTOR
 from sluicegate.contracts.observed import NOTHING, Keys, ObservedField
 from sluicegate.contracts.paths import EACH
 from sluicegate.contracts.runs import RunOutcome, RunRecord, StepOutcome, StepRecord
@@ -15,6 +17,8 @@ from sluicegate.gateway.engine.kernel import ArmState
 from sluicegate.gateway.engine.steps import REPORTED
 
 _LONGEST: Final = 64
+_LARGEST: Final = 1e30
+"""Of a vector: what is larger has no distances."""
 
 
 def given(state: ArmState) -> tuple[dict[str, dict[str, float]], dict[str, tuple[float, ...]]]:
@@ -92,6 +96,8 @@ def shares_of(values: list[str]) -> dict[str, float]:
 
 
 def _numbers(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...]:
+    if field.length:
+        return _projected(outputs, field)
     found = (value for output in outputs for keys in field.keys for value in _at(output, keys))
     usable = (
         float(value)
@@ -99,6 +105,40 @@ def _numbers(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...]:
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
     )
     return tuple(usable)[:MOST_NUMBERS]
+
+
+def _projected(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...]:
+    """Whole vectors, one after the other; lists of another length or with anything but finite numbers are none."""
+    found: list[float] = []
+    for vector in (value for output in outputs for keys in field.keys for value in _at(output, keys)):
+        is_whole = isinstance(vector, list | tuple) and len(vector) == field.length
+        if is_whole and all(_is_finite(value) for value in vector):
+            found += projected(vector)
+    return tuple(found)[:MOST_NUMBERS]
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+
+
+def projected(vector: Sequence[float]) -> list[float]:
+    """VECTOR numbers: the vector itself and zeros, or of a longer one sums with signs by a fixed draw, to six digits.
+
+    Such sums keep squared distances on average (count sketch: Charikar, Chen and Farach-Colton 2002), and cost one
+    addition for each number.
+    """
+    if len(vector) <= VECTOR:
+        return [*map(float, vector), *[0.0] * (VECTOR - len(vector))]
+    found = [0.0] * VECTOR
+    for value, (place, sign) in zip(vector, _places(len(vector)), strict=True):
+        found[place] += sign * value
+    return [float(f"{value:.6g}") for value in found]
+
+
+@lru_cache(maxsize=16)
+def _places(length: int) -> tuple[tuple[int, float], ...]:
+    generator = seeded("projection", length)
+    return tuple((generator.randrange(VECTOR), generator.choice((-1.0, 1.0))) for _ in range(length))
 
 
 def _at(value: Any, keys: Keys) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,10 +20,11 @@ from sluicegate.observability.sketch import Sketch
 from sluicegate.observability.track import Track
 from sluicegate.observability.violations import UnseenViolations
 
-FORMAT: Final = 4
+FORMAT: Final = 5
+READ: Final = (4, FORMAT)
 """2: units are counted by the time at which their arm was chosen, ablated ones by coalition. 3: answers have a floor of
 similarity, contributions running means. 4: a test keeps its last row of equal values, pairs the look since which they are
-inside."""
+inside. 5: what a question has nothing of is left out."""
 
 
 class Fold:
@@ -159,12 +160,12 @@ class Fold:
         """
         try:
             state = json.loads(data)
-            if state["format"] != FORMAT:
+            if state["format"] not in READ:
                 raise Conflict(
                     f"evidence has format {state['format']!r}, this version writes {FORMAT}: "
                     "it is folded anew from the observations that are kept"
                 )
-            if state["questions"] != _described(questions):
+            if [_PLAIN | one for one in state["questions"]] != _described(questions):
                 raise Conflict("the questions of this stage changed; their evidence starts anew")
             return cls._restored(state, questions)
         except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -213,6 +214,10 @@ def _described(questions: tuple[Question, ...]) -> list[dict[str, Any]]:
     """As JSON reads it back, so that they can be compared."""
     described: list[dict[str, Any]] = json.loads(json.dumps([asdict(question) for question in questions]))
     return described
+
+
+_PLAIN: Final = {one.name: one.default for one in fields(Question) if one.default is not MISSING}
+"""What a question asks that was written before there was a field."""
 
 
 def _written(at: datetime | None) -> str | None:

@@ -23,6 +23,7 @@ WAITING_RUNS: Final = 32
 
 WITNESSES: Final = 5
 _LEAST_THRESHOLD: Final = 1e-3
+_NOTHING: Final[tuple[Any, ...]] = (None, [])
 
 
 class Design(StrEnum):
@@ -221,8 +222,8 @@ class Track:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """State."""
-        return {
+        """State; what there is nothing of is left out."""
+        found = {
             "harm": self.harm.to_json(),
             "safe": self.safe.to_json(),
             "missing": self.missing,
@@ -235,6 +236,7 @@ class Track:
             "witnesses": list(self.witnesses),
             "answers": None if self.answers is None else self.answers.to_json(),
         }
+        return {name: value for name, value in found.items() if value not in _NOTHING}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], question: Question, stage: Stage) -> "Track":
@@ -244,12 +246,12 @@ class Track:
         track.safe = MeanTest.from_json(data["safe"])
         track.missing = int(data["missing"])
         track.candidate, track.stable = Mean(*data["candidate"]), Mean(*data["stable"])
-        track.boundary = data["boundary"]
-        track.calibration = list(data["calibration"])
-        track.waiting_candidate.extend(map(_waiting, data["waitingCandidate"]))
-        track.waiting_stable.extend(map(float, data["waitingStable"]))
-        track.witnesses.extend(data["witnesses"])
-        if data["answers"] is not None:
+        track.boundary = data.get("boundary")
+        track.calibration = list(data.get("calibration", ()))
+        track.waiting_candidate.extend(map(_waiting, data.get("waitingCandidate", ())))
+        track.waiting_stable.extend(map(float, data.get("waitingStable", ())))
+        track.witnesses.extend(data.get("witnesses", ()))
+        if data.get("answers") is not None:
             track.answers = Answers.from_json(data["answers"])
         return track
 

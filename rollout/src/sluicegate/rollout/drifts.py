@@ -57,8 +57,10 @@ def beside(item: SignalEvidence) -> str:
         return ""
     found = score(item.outputs, item.units)
     distance = "" if found.distance is None else f"; distance {found.distance:.2f}"
+    cloud = item.outputs.cloud if item.outputs.cloud and item.outputs.cloud.looks else None
+    whole = f"; as a whole: p = {cloud.p:.2g} (permutation, look {cloud.looks})" if cloud else ""
     return (
-        f"; KL {found.kl:.3g} debiased (of equal arms 99 in 100 below {found.limit:.2g}){distance}, "
+        f"{whole}; KL {found.kl:.3g} debiased (of equal arms 99 in 100 below {found.limit:.2g}){distance}, "
         f"if looked at once: p = {found.p:.2g} ({found.method})"
     )
 
@@ -92,7 +94,8 @@ def _event(item: SignalEvidence) -> str:
     found = item.outputs
     if found is None:
         return f"{item.output}"
-    return f"{item.output} {found.moved}" if found.numeric else f"{item.output} = {_value(found.moved)}"
+    in_words = found.numeric or found.cloud is not None
+    return f"{item.output} {found.moved}" if in_words else f"{item.output} = {_value(found.moved)}"
 
 
 def _value(text: str) -> str:

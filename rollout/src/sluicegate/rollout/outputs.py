@@ -10,15 +10,25 @@ from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 def observed(body: WorkflowSpec) -> tuple[ObservedOutput, ...]:
     """What a revision observes."""
     return tuple(
-        ObservedOutput(component=field.component, output=field.output, numeric=field.numeric, live=field.live)
+        ObservedOutput(
+            component=field.component,
+            output=field.output,
+            numeric=field.numeric,
+            length=field.length,
+            live=field.live,
+        )
         for field in observed_fields(body)
     )
 
 
 def shared(candidates: tuple[ObservedOutput, ...], stable: WorkflowSpec) -> tuple[ObservedOutput, ...]:
     """Those that stable observes as well; what the candidate alone has cannot be compared."""
-    known = {(item.component, item.output, item.numeric) for item in observed(stable)}
-    return tuple(item for item in candidates if (item.component, item.output, item.numeric) in known)
+    known = set(map(_what, observed(stable)))
+    return tuple(item for item in candidates if _what(item) in known)
+
+
+def _what(item: ObservedOutput) -> tuple[str, str, bool, int]:
+    return item.component, item.output, item.numeric, item.length
 
 
 def seen_in(items: tuple[ObservedOutput, ...], stage: Stage) -> tuple[ObservedOutput, ...]:
@@ -37,6 +47,7 @@ def questions(items: tuple[ObservedOutput, ...], stage: Stage, gate: PlannedGate
             component=item.component,
             output=item.output,
             numeric=item.numeric,
+            length=item.length,
         )
         for item in seen_in(items, stage)
     ]

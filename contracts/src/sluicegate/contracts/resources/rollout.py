@@ -79,6 +79,8 @@ class ObservedOutput(Model):
     """Path in its output: `intent`, `steps[*].type`, `tool_calls`."""
     numeric: bool = False
     """Its numbers are compared by stable's deciles, else its values."""
+    length: Annotated[int, Field(ge=0, le=4096)] = 0
+    """Its numbers are vectors of so many, compared by regions and by permutation; 0: single numbers."""
     live: bool = False
     """Not observed where runs are mirrored, since those do not call the component."""
 

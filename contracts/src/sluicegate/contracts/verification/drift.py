@@ -25,8 +25,8 @@ def observable(spec: WorkflowSpec, stage: Stage, path: str) -> Iterator[Problem]
             path=path,
             message="no output of a component is observed",
             value=Signal.DRIFT.value,
-            allowed="a workflow whose output contracts bound some field: enum, boolean, number with minimum and maximum, or "
-            "tool_calls; and that lineage.redact does not hide",
+            allowed="a workflow whose output contracts bound some field: enum, boolean, number with minimum and maximum, "
+            "list of numbers with minItems equal to maxItems, or tool_calls; and that lineage.redact does not hide",
             hint="intent: {enum: [order, refund, other]} in a component's contract.output",
         )
     elif stage in MIRRORED_STAGES and all(field.live for field in found):

@@ -9,16 +9,19 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sluicegate.contracts.evidence import ArmFacts, Observation, OutputCounts, Question, SignalEvidence
+from sluicegate.contracts.evidence import CloudLook, Observation, OutputCounts, Question, SignalEvidence
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.observability.drift import vectors
+from sluicegate.observability.drift.points import Points
 from sluicegate.observability.drift.shift import Shift, log_sum
 from sluicegate.observability.drift.thresholds import Thresholds
 from sluicegate.observability.drift.values import Move, Values
 from sluicegate.observability.drift.vectors import Runs, Vector
 
 WAITING: Final = 32
+WAITING_POINTS: Final = 20
 MOST_STABLE_PER_CANDIDATE: Final = 20
+_NO_RUNS: Final[Runs] = {}  # equal outputs show nothing
 
 
 class Outputs:
@@ -27,6 +30,7 @@ class Outputs:
     __slots__ = (
         "_key",
         "_kind",
+        "_learns",
         "_mirrored",
         "_missing",
         "_n",
@@ -44,47 +48,42 @@ class Outputs:
         self.question = question
         self._key = f"{question.component}.{question.output}"
         self._mirrored = stage in MIRRORED_STAGES
-        self._kind: Values | Thresholds = Thresholds() if question.numeric else Values()
+        self._kind: Values | Thresholds | Points = _kind(question)
+        self._learns = isinstance(self._kind, Values)
         self._n = self._missing = 0
         self._seen = [0, 0]  # units of the candidate and of stable that gave the field, in split stages
-        self._waiting: deque[tuple[Vector, Runs]] = deque(maxlen=WAITING)
-        self._waiting_stable: deque[Vector] = deque(maxlen=WAITING)
+        most = WAITING_POINTS if question.length else WAITING
+        self._waiting: deque[tuple[Vector, Runs]] = deque(maxlen=most)
+        self._waiting_stable: deque[Vector] = deque(maxlen=most)
 
     def add(self, observation: Observation) -> None:
         """Fold one unit."""
-        kind = self._kind
-        if isinstance(kind, Thresholds):
-            if not kind.borders:
-                kind.calibrate(vectors.numbers(observation.stable, self._key))
-                return
-            stable = self._vector(observation.stable)
-        else:
-            stable = self._vector(observation.stable)
-            for vector in (stable, self._vector(observation.control)):
-                if vector is not None:
-                    kind.learn(vector)
+        kind, key = self._kind, self._key
+        if not kind.is_set:
+            kind.calibrate(observation.stable, key)
+            return
+        stable = kind.vector(observation.stable, key)
+        if self._learns:
+            kind.learn(stable)
+            kind.learn(kind.vector(observation.control, key))
         if self._mirrored:
             self._add_pair(observation, stable)
         else:
             self._add_unit(observation, stable)
 
-    def _vector(self, facts: ArmFacts | None) -> Vector | None:
-        if isinstance(self._kind, Thresholds):
-            return vectors.binned(vectors.numbers(facts, self._key), self._kind.borders)
-        return vectors.choices(facts, self._key)
-
     def _add_pair(self, observation: Observation, stable: Vector | None) -> None:
         if observation.candidate is None:
             return
-        candidate = self._vector(observation.candidate)
+        candidate = self._kind.vector(observation.candidate, self._key)
         if candidate is not None and stable is not None:
-            self._compare(candidate, stable, vectors.runs_of(observation, self._key))
+            runs = _NO_RUNS if candidate == stable else vectors.runs_of(observation, self._key)
+            self._compare(candidate, stable, runs)
         elif candidate is not None or stable is not None:
             self._missing += 1
 
     def _add_unit(self, observation: Observation, stable: Vector | None) -> None:
         if observation.candidate is not None:
-            candidate = self._vector(observation.candidate)
+            candidate = self._kind.vector(observation.candidate, self._key)
             if candidate is None:
                 self._missing += 1
             else:
@@ -126,6 +125,7 @@ class Outputs:
         stays = [move.shift for move in moves] + ([] if self.question.numeric else [Shift()])
         kept = [shift.kept(n, margin) for shift in stays]
         weakest = min(range(len(stays)), key=kept.__getitem__)
+        cloud = self._kind.look if isinstance(self._kind, Points) else None
         return SignalEvidence(
             signal=plain.signal,
             component=plain.component,
@@ -134,16 +134,17 @@ class Outputs:
             missing=self._missing,
             candidate=moves[surest].candidate / n,
             stable=moves[surest].stable / n,
-            harm_log_e=_mixture(moves, found),
+            harm_log_e=_with_cloud(_mixture(moves, found), cloud),
             safe_log_e=kept[weakest],
             margin=margin,
             growth=stays[weakest].growth(n, margin),
             witnesses=self._witnesses(moves, surest),
             outputs=OutputCounts(
                 moved=moves[surest].name,
-                numeric=self.question.numeric,
+                numeric=self.question.numeric and cloud is None,
                 counts=self._kind.counts(),
                 unseen=self._kind.unseen(),
+                cloud=cloud,
             ),
         )
 
@@ -189,6 +190,17 @@ def _mixture(moves: tuple[Move, ...], found: list[tuple[float, float]]) -> float
     ]
     rest = 1.0 - math.fsum(move.weight for move in moves)
     return log_sum([*logs, math.log(rest)] if rest > 1e-12 else logs)
+
+
+def _with_cloud(regions: float, cloud: CloudLook | None) -> float:
+    """Log of the mean of both e-values, where there are two."""
+    return regions if cloud is None else log_sum([regions, cloud.log_e]) - math.log(2.0)
+
+
+def _kind(question: Question) -> Values | Thresholds | Points:
+    if question.length:
+        return Points()
+    return Thresholds() if question.numeric else Values()
 
 
 def _mean(vectors_: list[Vector]) -> Vector:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sluicegate.contracts.evidence import MOST_VALUES, OTHER_VALUES
+from sluicegate.contracts.evidence import MOST_VALUES, OTHER_VALUES, ArmFacts
+from sluicegate.observability.drift import vectors
 from sluicegate.observability.drift.shift import Shift
 from sluicegate.observability.drift.vectors import Runs, Vector
 
@@ -57,25 +58,43 @@ class Values:
         self._known: set[str] = set()
         self._saturated = False
 
-    def learn(self, stable: Vector) -> None:
+    @property
+    def is_set(self) -> bool:
+        """Nothing has to be learned before units can be compared."""
+        return True
+
+    def calibrate(self, stable: ArmFacts | None, field: str) -> None:
+        """Never asked for."""
+
+    def vector(self, facts: ArmFacts | None, field: str) -> Vector | None:
+        """Shares of the values."""
+        return vectors.choices(facts, field)
+
+    def learn(self, stable: Vector | None) -> None:
         """Remember what stable gives, whether it is compared or not."""
-        for value in stable:
-            if value not in self._known and len(self._known) >= MOST_KNOWN:
+        for value in stable or ():
+            if value in self._known:
+                continue
+            if len(self._known) >= MOST_KNOWN:
                 self._saturated = True
             else:
                 self._known.add(value)
 
     def compare(self, candidate: Vector, stable: Vector, runs: Runs) -> None:
         """Fold one comparison."""
-        mine, theirs, names = candidate, stable, candidate.keys() | stable.keys()
-        if not names <= self._values.keys():
-            places = self._places(names)
+        if candidate.keys() <= self._values.keys() and stable.keys() <= self._values.keys():
+            if candidate == stable:
+                self._agree(candidate)
+                return
+            if len(candidate) == len(stable) == 1:
+                (old,), (new,) = stable, candidate
+                self._replace(old, new, runs)
+                return
+            mine, theirs = candidate, stable
+        else:
+            places = self._places(candidate.keys() | stable.keys())
             mine, theirs = _moved(candidate, places), _moved(stable, places)
-            names = mine.keys() | theirs.keys()
-        elif len(names) == 1:
-            self._agree(*names)
-            return
-        for name in sorted(names):
+        for name in sorted(mine.keys() | theirs.keys()):
             share, reference = mine.get(name, 0.0), theirs.get(name, 0.0)
             x = min(1.0, max(-1.0, share - reference))
             held = self._values.get(name)
@@ -88,12 +107,25 @@ class Values:
             if x > 0.0:
                 held.runs = (*held.runs, runs.get(name, runs[""]))[-RUNS:]
 
-    def _agree(self, name: str) -> None:
-        """A known value that both arms gave and nothing else, as most units are: no share moved."""
-        held = self._values[name]
-        held.candidate += 1.0
-        held.stable += 1.0
-        held.units += 1
+    def _agree(self, both: Vector) -> None:
+        """Known values that both arms gave alike, as in most units: no share moved."""
+        for name, share in both.items():
+            held = self._values[name]
+            held.candidate += share
+            held.stable += share
+            held.units += 1
+
+    def _replace(self, old: str, new: str, runs: Runs) -> None:
+        """A known value instead of another, in a unit of one run."""
+        gone, come = self._values[old], self._values[new]
+        gone.stable += 1.0
+        gone.shift.down += 1.0
+        gone.shift.square += 1.0
+        come.candidate += 1.0
+        come.units += 1
+        come.shift.up += 1.0
+        come.shift.square += 1.0
+        come.runs = (*come.runs, runs.get(new, runs[""]))[-RUNS:]
 
     def _places(self, values: Iterable[str]) -> dict[str, str]:
         """Where each value is counted: at its own place, new ones by name while there is room, else at OTHER_VALUES."""

@@ -51,14 +51,21 @@ def binned(values: Sequence[float], borders: Sequence[float]) -> Vector | None:
     """Shares by how many of `event_names` hold; None of no values."""
     if not values:
         return None
-    if len(values) == 1:  # a unit of one run
-        (value,) = values
-        return {str(1 + bisect_left(borders, value) if value >= borders[0] else 0): 1.0}
     vector: Vector = {}
     for value in values:
-        name = str(1 + bisect_left(borders, value) if value >= borders[0] else 0)
+        name = str(bin_of(value, borders))
         vector[name] = vector.get(name, 0.0) + 1.0
     return {name: count / len(values) for name, count in sorted(vector.items())}
+
+
+def bin_of(value: float, borders: Sequence[float]) -> int:
+    """How many of `event_names` hold."""
+    return 1 + bisect_left(borders, value) if value >= borders[0] else 0
+
+
+def single_bins(borders: Sequence[float]) -> tuple[Vector, ...]:
+    """What `binned` says of one value, by its bin; made once, never changed."""
+    return tuple({str(place): 1.0} for place in range(len(borders) + 2))
 
 
 def event_names(borders: Sequence[float]) -> tuple[str, ...]:
