@@ -9,7 +9,7 @@ import pytest
 import structlog.testing
 
 from sluicegate.operator.loop.clock import HostClock
-from sluicegate.operator.loop.controller import Controller
+from sluicegate.operator.loop.controller import Controller, Pace
 from sluicegate.operator.loop.evidence import FoldedEvidence
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
@@ -115,10 +115,12 @@ async def test_a_proof_that_crashes_or_a_table_that_cannot_be_read_keeps_nobody_
 async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_name_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, goes_on, prove = World(), threading.Event(), rule_sets.judge
+    world, prove = World(), rule_sets.judge
+    begun, goes_on = threading.Event(), threading.Event()
 
     def slow(item: Any) -> Any:
-        goes_on.wait(30)
+        begun.set()
+        goes_on.wait(60)
         return prove(item)
 
     monkeypatch.setattr(rule_sets, "judge", slow)
@@ -133,10 +135,12 @@ async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_na
         executor=Executor(store=world.store, plans=world.gateways, events=world.events),
         clock=HostClock(),
         metrics=world.told,
+        pace=Pace(workers=1),
     )
     task = asyncio.ensure_future(loop.run())
     try:
         await world.memory.create(rule_set())
+        assert await asyncio.to_thread(begun.wait, 30)
         wanted = staged("1.0.0", "http://127.0.0.1:9")
         wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
         await world.memory.create(wanted)
@@ -148,6 +152,7 @@ async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_na
             while carried(world) != ["2.0.0"]:  # noqa: ASYNC110 - for the loop
                 await asyncio.sleep(0.01)
     finally:
+        goes_on.set()
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
