@@ -2,12 +2,13 @@
 
 import random  # noqa: TID251 - seeded
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, Question
-from sluicegate.contracts.resources.rollout import PlannedStage
+from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.stages import Signal, Stage, Verdict
 from sluicegate.observability.fold import Fold
@@ -42,13 +43,31 @@ def facts(draw: random.Random, signal: Signal, rate: float) -> ArmFacts:
     return ArmFacts(success=float(not bad), latencies_ms=(10.0,))
 
 
-def played(spec: WorkflowSpec, stage: Stage, worse: float, seed: int, most: int) -> tuple[Verdict, int]:
-    """How one rollout's gate decides, and after how many units of the candidate."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Game:
+    """What all rollouts of a case share."""
+
+    stage: Stage
+    planned: PlannedStage
+    told: GateOutlook
+    live: RolloutSpec
+    bad: float
+    questions: tuple[Question, ...]
+
+
+def game_of(spec: WorkflowSpec, stage: Stage) -> Game:
     planned, told = gate_of(spec, stage)
     live = rollout(spec).spec
     bad = exposure.assumed_badness(spec, told.signal)
     baseline = {planning.baseline_key(told.signal): str(1 - bad)} if stage is Stage.FULL else {}
-    fold = Fold(EvidenceKey("r", stage, 1), planning.questions(live, stage, baseline))
+    questions = planning.questions(live, stage, baseline)
+    return Game(stage=stage, planned=planned, told=told, live=live, bad=bad, questions=questions)
+
+
+def played(game: Game, worse: float, seed: int, most: int) -> tuple[Verdict, int]:
+    """How one rollout's gate decides, and after how many units of the candidate."""
+    stage, planned, told, bad = game.stage, game.planned, game.told, game.bad
+    fold = Fold(EvidenceKey("r", stage, 1), game.questions)
     draw = random.Random(seed)
     share = planned.share.numerator / planned.share.denominator
     control = planned.control_share.numerator / planned.control_share.denominator
@@ -67,11 +86,14 @@ def played(spec: WorkflowSpec, stage: Stage, worse: float, seed: int, most: int)
                 control=facts(draw, told.signal, bad) if both and draw.random() < control else None,
             )
         )
-        units = fold.evidence().units if sequence % LOOK == 0 else 0
+        if sequence % LOOK:
+            continue
+        evidence = fold.evidence()
+        units = evidence.units
         if not units:
             continue
         now = T0 + timedelta(seconds=sequence)
-        view = judging.View(spec=live, stage=planned, evidence=fold.evidence(), now=now)
+        view = judging.View(spec=game.live, stage=planned, evidence=evidence, now=now)
         finding = gates.judge(view, planned.gates[0])
         if finding.verdict in {Verdict.PASS, Verdict.FAIL}:
             return finding.verdict, units
@@ -91,17 +113,17 @@ CASES: dict[str, tuple[str, str, str, dict[str, object]]] = {
 @pytest.mark.parametrize("sentence", CASES)
 def test_units_until_pass_and_abort_are_those_of_played_rollouts(sentence: str) -> None:
     name, signal, margin, fields = CASES[sentence]
-    stage, spec = Stage(name), spec_of(name, signal, margin, **fields)
-    _, told = gate_of(spec, stage)
+    game = game_of(spec_of(name, signal, margin, **fields), Stage(name))
+    told = game.told
     assert told.needed is not None
     assert told.needed_late is not None
     assert told.abort_units_twice is not None
-    equal = [played(spec, stage, 0.0, seed, 2 * told.needed_late) for seed in range(PLAYED)]
+    equal = [played(game, 0.0, seed, 2 * told.needed_late) for seed in range(PLAYED)]
     for units, quantile in ((told.needed, 0.5), (told.needed_late, 0.8)):
         passed = sum(verdict is Verdict.PASS and after <= units for verdict, after in equal)
         assert passed / PLAYED == pytest.approx(quantile, abs=TOLERANCE), units
     most = told.abort_units_twice
-    worse = [played(spec, stage, 2 * told.margin, 1000 + seed, most) for seed in range(PLAYED)]
+    worse = [played(game, 2 * told.margin, 1000 + seed, most) for seed in range(PLAYED)]
     assert sum(verdict is Verdict.FAIL for verdict, _ in worse) / PLAYED == pytest.approx(0.5, abs=TOLERANCE)
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -53,8 +54,9 @@ def _globals(
 register(app)
 
 
+@cache
 def command() -> Any:
-    """The command line as typer made it."""
+    """The command line as typer made it; once, since that takes longer than most commands."""
     return typer.main.get_command(app)
 
 
