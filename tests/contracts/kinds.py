@@ -145,6 +145,7 @@ STATUSES: dict[str, dict[str, Any]] = {
             "candidate": "2.0.0", "traffic": "1 % mirrored", "gate": "Wait 0/1", "samples": "41/100", "decisionIn": "1 min", "attempt": 1,
             "nextEvaluationAt": _NOW, "numbersAt": _NOW,
         },
+        "lastDrill": {"startedAt": _NOW, "runs": 2, "answered": 2}, "lastPassedDrillAt": _NOW, "nextDrillAt": _NOW,
         "latchedDigests": [DIGEST], "changedBy": "ada", "message": "m", "conditions": [_CONDITION], "lastChange": _NOW,
     },
     "WorkflowRollout": {
@@ -185,7 +186,7 @@ STATUSES: dict[str, dict[str, Any]] = {
             "complete": False, "gaps": 1, "overlaps": 2, "shadowed": ["small"], "witness": {"intent": "track", "total": None},
             "failedExamples": ["small-one"],
         },
-        "lastDrill": {"startedAt": _NOW, "endedAt": _NOW, "runs": 9, "answered": 9, "invalid": 1, "passed": False},
+        "lastDrill": {"startedAt": _NOW, "endedAt": _NOW, "runs": 9, "answered": 9, "invalid": 1, "passed": False, "failedRun": "r"},
         "lastPassedDrillAt": _NOW, "nextDrillAt": _NOW, "message": "m", "conditions": [_CONDITION],
     },
     "RetrainingRun": {

@@ -129,6 +129,7 @@ INDEPENDENT = {
     "the routing": ("routing.key", "input.user_query"),
     "what is kept": ("lineage.hotDays", 8),
     "retraining": ("retraining", []),
+    "when the fallback is rehearsed": ("businessFallback.drill.schedule", "0 10 1 * *"),
     "the reason": ("changeReason", "because"),
 }
 

@@ -110,6 +110,22 @@ def test_runs_that_rules_of_business_answer_are_counted_by_why_and_by_who(
     assert scraped.samples("sluicegate_business_fallback_triggered_total") == []
 
 
+def test_a_rehearsal_is_none_of_the_runs_that_rules_answer(scraped: Scraped, gateway: GatewayMetrics) -> None:
+    link = {"link": "Rules", "outcome": "NoRule"}
+    asked = {"rule_set": "care", "trigger": "drill", "answered_by": "Static", "chain": [link]}
+    gateway.entry(run(business=asked))
+    gateway.entry(run(business=asked | {"chain": [link | {"outcome": "Invalid"}]}))
+    gateway.entry(run(outcome="Diverted", business=asked | {"answered_by": "Rules"}))
+    found = scraped.samples("sluicegate_business_fallback_drill_runs_total")
+    assert {(one.labels["rule_set"], one.labels["outcome"]): one.value for one in found} == {
+        ("care", "Unanswered"): 1,
+        ("care", "Invalid"): 1,
+        ("care", "Answered"): 1,
+    }
+    assert scraped.samples("sluicegate_business_fallback_triggered_total") == []
+    assert scraped.samples("sluicegate_business_fallback_answers_total") == []
+
+
 def test_dropped_mirrors_are_counted_for_the_workflow_of_the_rollout(
     scraped: Scraped, gateway: GatewayMetrics
 ) -> None:

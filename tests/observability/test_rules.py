@@ -15,7 +15,7 @@ from tests.prometheus import binaries
 from tests.support.golden import ROOT, check
 
 FILE = ROOT / "charts/sluicegate/files/prometheus-rules.yaml"
-
+DRILLS = "sluicegate_business_fallback_drills_passing"
 _BOT = {"namespace": "shop", "workflow": "bot"}
 _ARM = _BOT | {"revision": "bot-1", "arm": "stable"}
 _STORE = {"instance": "lineage:9464"}
@@ -159,9 +159,11 @@ CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
         [*traffic(10, 0), grows(FELL, 2, component="memory"), *promises(maxFallbackRate=0.1)],
     ),
     ("SluicegateBusinessFallback", "sessions fail", True, [business("triggered", 1, reason="session")]),
-    ("SluicegateBusinessFallback", "a drill", False, [business("triggered", 1, reason="drill")]),
+    ("SluicegateBusinessFallback", "a drill", False, [business("drill_runs", 1, outcome="Answered")]),
     ("SluicegateBusinessFallbackSilent", "no rule held", True, [business("answers", 1, answer="None")]),
     ("SluicegateBusinessFallbackSilent", "a rule held", False, [business("answers", 1, answer="Rules")]),
+    ("SluicegateDrillsNotPassing", "failed or overdue", True, [stays(DRILLS, 0, **_BOT)]),
+    ("SluicegateDrillsNotPassing", "passed", False, [stays(DRILLS, 1, **_BOT)]),
     ("SluicegateRolloutHeld", "for more than an hour", True, [stays("sluicegate_rollout_held", 1, **_BOT)]),
     ("SluicegateRolloutHeld", "not held", False, [stays("sluicegate_rollout_held", 0, **_BOT)]),
     ("SluicegateMirrorsDropped", "a fifth", True, mirrors(2, 8)),

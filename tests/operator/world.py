@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.evidence import ArmFacts, EvidenceKey, Observation, StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage
 from sluicegate.contracts.watch import WatchEvidence
@@ -147,6 +149,7 @@ class Lineage:
     units: dict[EvidenceKey, list[Observation]] = field(default_factory=dict)
     saved: dict[EvidenceKey, bytes] = field(default_factory=dict)
     saves: int = 0
+    drills: DrillCounts | None = None  # of whatever window
 
     def observations(self, key: EvidenceKey, *, after: int, limit: int = 10_000) -> list[Observation]:
         return [unit for unit in self.units.get(key, ()) if unit.sequence > after][:limit]
@@ -160,6 +163,9 @@ class Lineage:
 
     def forget(self, key: EvidenceKey, *, before: int) -> None:
         self.units[key] = [unit for unit in self.units.get(key, ()) if unit.sequence >= before]
+
+    def drill(self, look: DrillLook) -> DrillCounts:
+        return replace(self.drills, look=look) if self.drills is not None else DrillCounts(look=look)
 
     def fallbacks(self, rollout: str, stage: str, attempt: int) -> list[Json]:
         return []
@@ -197,6 +203,7 @@ class Told:
         self, rollout: WorkflowRollout, status: RolloutStatus, evidence: StageEvidence | None = None
     ) -> None: ...
     def watched(self, ref: Ref, found: WatchEvidence) -> None: ...
+    def drilled(self, ref: Ref, status: WorkflowStatus) -> None: ...
     def gone(self, ref: Ref) -> None: ...
 
     def looked(self, kind: str, outcome: str, seconds: float) -> None:

@@ -104,3 +104,9 @@ def test_decisions_about_anything_but_a_rollout_are_refused(kind: str) -> None:
     (problem,) = admitted(item).problems
     assert problem.path == "spec.target.kind"
     assert problem.value == kind
+
+
+def test_a_drill_without_a_schedule_is_refused() -> None:
+    drill = {"schedule": "0 9 31 2 *", "timeZone": "Asia/Shangai"}
+    problems = admit(None, rule_set(drill=drill), "ada", CONTEXT).problems
+    assert {one.path for one in problems} == {"spec.drill.schedule", "spec.drill.timeZone"}

@@ -1,6 +1,7 @@
 """What is said of a workflow before anything runs; tests/rollout/test_power.py has the estimates."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -76,13 +77,37 @@ def test_a_latency_is_a_warning_when_it_is(
 def test_what_this_version_does_not_follow_is_a_warning() -> None:
     spec = workflow_spec("2.0.0")
     extra = {
-        "businessFallback": {
-            "ruleSet": "rules",
-            "drill": {"schedule": "0 9 1 * *", "share": {"numerator": 1}},
-        },
         "retraining": [{"component": "agent", "when": {}, "backend": {}}],
         "contract": {"sla": {"maxAmplification": 4}},
     }
     told = lint.warnings(type(spec).model_validate(spec.to_json() | extra))
-    assert [text.split(" ")[0] for text in told[:2]] == ["spec.businessFallback.drill", "spec.retraining"]
+    assert told[0].split(" ")[0] == "spec.retraining"
     assert not any("nothing follows it" in text for text in lint.warnings(spec)[1:])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "drill", "told"),
+    [
+        ("monthly, overdue after 35 days", {"schedule": "0 9 1 * *"}, []),
+        (
+            "monthly, overdue after a day",
+            {"schedule": "0 9 1 * *", "overdueAfterSeconds": 86_400},
+            ["overdueAfterSeconds"],
+        ),
+        # 100 runs an hour, 1 % of them, ten minutes: 100 * 0.01 / 6 = 0.17
+        (
+            "ten minutes of a quiet workflow",
+            {"schedule": "0 9 1 * *", "durationSeconds": 600},
+            ["about 0.2 runs"],
+        ),
+        ("no schedule: told elsewhere", {"schedule": "monthly"}, []),
+    ],
+)
+def test_a_drill_that_would_rehearse_nothing_or_be_always_overdue_is_a_warning(
+    sentence: str, drill: dict[str, Any], told: list[str]
+) -> None:
+    spec = workflow_spec("2.0.0").to_json()
+    spec |= {"expectedRunsPerHour": 100, "businessFallback": {"ruleSet": "rules", "drill": drill}}
+    found = [text for text in lint.warnings(WorkflowSpec.model_validate(spec)) if "Fallback.drill" in text]
+    assert len(found) == len(told), sentence
+    assert all(part in text for part, text in zip(told, found, strict=True)), sentence

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from sluicegate.contracts.drills import DrillLook
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import Question
 from sluicegate.contracts.runs import Arm
+from sluicegate.contracts.schedules import Window
 from sluicegate.contracts.stages import Signal
 from sluicegate.contracts.watch import Watched, WatchLook
 from sluicegate.lineage import entries
@@ -167,6 +169,12 @@ async def test_a_watch_is_what_local_mode_folds(evidence: RemoteEvidence, tmp_pa
     store.close()
     found = await evidence.watch(WATCH)
     assert (found, found.units, found.signals[0].units) == (expected, 30, 30)
+
+
+async def test_a_drill_is_what_the_store_says(evidence: RemoteEvidence) -> None:
+    window = Window(at(-3600), at(3600))
+    found = await evidence.drill(DrillLook(namespace="shop", workflow="support-bot", window=window))
+    assert (found.look.window, found.runs, found.answered, found.failed_run) == (window, 0, 0, None)
 
 
 async def test_evidence_that_is_away_is_no_verdict(server: Running, tokens: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 from sluicegate.console import output
 from sluicegate.console.output import NONE
-from sluicegate.contracts.runs import LinkOutcome, Policy
+from sluicegate.contracts.runs import LinkOutcome, Policy, Trigger
 from sluicegate.rollout.answers import ALERT
 
 _STYLES = {
@@ -171,8 +171,9 @@ def _violation(violation: Document) -> Text:
 def _business(branch: Tree, business: Document) -> None:
     """Who was asked, in order, and what they said."""
     who = f"{business.get('rule_set')} {business.get('version') or '(not there)'}"
-    probe = ", a probe" if business.get("probe") else ""
-    asked = branch.add(Text(f"business fallback: {who}, asked for the {business.get('trigger')}{probe}"))
+    trigger, probe = business.get("trigger"), ", a probe" if business.get("probe") else ""
+    why = "rehearsed in a drill" if trigger == Trigger.DRILL else f"asked for the {trigger}"
+    asked = branch.add(Text(f"business fallback: {who}, {why}{probe}"))
     for link in business.get("chain") or ():
         text = f"{link['link']}  {link['outcome']}  {link.get('message') or ''}".rstrip()
         asked.add(Text(text, style="green" if link["outcome"] == LinkOutcome.ANSWERED else "yellow"))

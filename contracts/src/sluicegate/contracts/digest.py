@@ -12,6 +12,8 @@ RUN_FIELDS = frozenset(
 )
 """What a run depends on. Not the label `version`, not how the change reaches the users, not what is kept of runs."""
 
+_EXCLUDED: dict[str, Any] = {"business_fallback": {"drill"}}
+"""When the fallback is rehearsed changes no run."""
 _INCLUDED: dict[str, Any] = {**dict.fromkeys(RUN_FIELDS, True), "service": {"backend"}}
 """Of runtime Service: what answers, not the route on which its traffic comes in."""
 
@@ -32,4 +34,8 @@ def revision_digest(spec: WorkflowSpec) -> str:
     A field written with its default value digests as an absent one, so a later version of the product with new
     optional fields gives old files the same digest.
     """
-    return digest_of(spec.model_dump(mode="json", by_alias=True, include=_INCLUDED, exclude_defaults=True))
+    return digest_of(
+        spec.model_dump(
+            mode="json", by_alias=True, include=_INCLUDED, exclude=_EXCLUDED, exclude_defaults=True
+        )
+    )

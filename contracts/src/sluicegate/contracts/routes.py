@@ -6,6 +6,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from sluicegate.contracts.schedules import Schedule
 from sluicegate.contracts.stages import Stage
 
 PLACES = 1 << 64
@@ -67,6 +68,15 @@ class RuleSetBody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrillBody:
+    """When the rules are rehearsed, and for which share of the runs. mirrored: users still get the workflow's answer."""
+
+    schedule: Schedule
+    share: Share
+    mirrored: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorBudget:
     """What mirrors may use, per worker; beyond it they are dropped and counted.
 
@@ -88,7 +98,7 @@ class RoutePlan:
     mirrored units for which stable runs a second time. ablation: share of them for which the candidate does, with
     components forced onto their fallbacks; ablates_stable: and stable as well, with the same ones. versions: share of
     them for which the candidate runs with some components in stable's version. rule_sets: those that the revisions'
-    `businessFallback` names, as far as there are any.
+    `businessFallback` names, as far as there are any. drill: of them.
     """
 
     namespace: str
@@ -110,3 +120,4 @@ class RoutePlan:
     mirror_budget: MirrorBudget = MirrorBudget()
     outcome_window_seconds: float = 0.0
     rule_sets: tuple[RuleSetBody, ...] = ()
+    drill: DrillBody | None = None

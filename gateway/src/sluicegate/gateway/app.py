@@ -12,7 +12,7 @@ Headers of a run's request: `traceparent` (W3C), `Sluicegate-Deadline-Ms` (milli
 are used), and those that `routing.key` names. Headers of the answer: `Sluicegate-Run-Id`, `Sluicegate-Revision`,
 `Sluicegate-Version`, `traceparent`, and `Sluicegate-Fallback` with the names of the components that fell back, if any did;
 `business; …` or `static` when [rules of business or the static answer](../explanation/escalation.md) answered, the latter with
-`Sluicegate-Hand-Off` (UTF-8, percent-encoded).
+`Sluicegate-Hand-Off` (UTF-8, percent-encoded); `business; …; drill` in a drill that is not mirrored.
 
 Errors are `application/problem+json` (RFC 9457) with `title`, `status`, `detail`, `runId`, `problems` (each with `path`, `code`
 or `value`, `message`), often a `hint`, and, of a failed run, `reason`. 400: not JSON, or a header that cannot be read. 403: a page of another

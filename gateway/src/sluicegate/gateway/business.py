@@ -16,7 +16,7 @@ from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import RuleSetBody
 from sluicegate.contracts.runs import BusinessAnswer, ChainLink, Link, LinkOutcome, Trigger
 from sluicegate.contracts.schemas import SchemaCheck, compile_schema
-from sluicegate.fallback_rules.table import Answered, Table, compile_table
+from sluicegate.fallback_rules.table import Answered, Cause, Table, compile_table
 from sluicegate.gateway.escalation import Settings, settings_of
 from sluicegate.gateway.problems import Headers, Response
 from sluicegate.lineage.redaction import REDACTED, Redactor
@@ -83,6 +83,8 @@ def ask(
     found = rules.table.answer(asked.context)
     answer = replace(answer, values=_shown(rules.table, found, redactor))
     link = _judged(found, escalation.fits)
+    if asked.trigger is Trigger.DRILL and link.outcome is LinkOutcome.ANSWERED:
+        link = _rejudged(rules.table, found, link)
     answer = replace(answer, chain=(*answer.chain, link))
     if link.outcome is not LinkOutcome.ANSWERED:
         return _static(escalation, answer)
@@ -91,12 +93,20 @@ def ask(
 
 def _judged(found: Answered, fits: SchemaCheck) -> ChainLink:
     if found.problem is not None:
-        return ChainLink(link=Link.RULES, outcome=LinkOutcome.NO_RULE, message=found.problem)
+        is_unlawful = found.cause is Cause.CONTRACT
+        outcome = LinkOutcome.INVALID if is_unlawful else LinkOutcome.NO_RULE
+        return ChainLink(link=Link.RULES, outcome=outcome, message=found.problem)
     said = "the default" if found.rule is None else f"rule {found.rule}"
     broken = _broken(found.answer, fits)
     if broken is not None:
         return ChainLink(link=Link.RULES, outcome=LinkOutcome.INVALID, message=f"{said}: {broken}")
     return ChainLink(link=Link.RULES, outcome=LinkOutcome.ANSWERED, message=said)
+
+
+def _rejudged(table: Table, found: Answered, link: ChainLink) -> ChainLink:
+    """A drill takes nobody's word for it, the proof's neither: the answer is held to the table's contract once more."""
+    breach = table.breach(found.answer)
+    return link if breach is None else replace(link, outcome=LinkOutcome.INVALID, message=breach)
 
 
 def _static(escalation: Escalation, answer: BusinessAnswer) -> BusinessAnswer:
@@ -143,10 +153,12 @@ def response_of(answer: BusinessAnswer, headers: Headers) -> Response:
 
 
 def _told(answer: BusinessAnswer) -> Iterator[str]:
-    """``business; rule=r7; rule-set=support-fallback@1.2.0``, ``business; default; …`` or ``static``."""
+    """``business; rule=r7; rule-set=support-fallback@1.2.0``, ``business; default; …``, ``business; …; drill`` or ``static``."""
     if answer.answered_by is Link.STATIC:
         yield "static"
         return
     yield "business"
     yield "default" if answer.rule is None else f"rule={answer.rule}"
     yield f"rule-set={answer.rule_set}@{answer.version}"
+    if answer.trigger is Trigger.DRILL:
+        yield "drill"

@@ -1,4 +1,4 @@
-"""One run and the end of its chain: is it diverted, does it count, who answers when it fails."""
+"""One run and the end of its chain: is it diverted or rehearsed, does it count, who answers when it fails."""
 
 import hashlib
 from dataclasses import dataclass
@@ -43,8 +43,7 @@ class Guard:
         diverted = ChainLink(
             link=Link.WORKFLOW, outcome=LinkOutcome.DIVERTED, message=f"{trigger} is escalated"
         )
-        context = {"input": frame.input, "steps": {}, "run": {"id": frame.run_id, "attempt": 1}}
-        answer = self._ask(trigger, context, (diverted,))
+        answer = self._ask(trigger, _context(frame), (diverted,))
         return answer if answer.answered_by is not None else None
 
     def end(self, state: ArmState) -> BusinessAnswer | None:
@@ -73,9 +72,7 @@ class Guard:
 
 def guard_of(ledger: Ledger, live: LivePlan, frame: RunFrame, salt: bytes) -> Guard | None:
     """None: nothing stands behind the workflow."""
-    program, is_judged = live.stable, False
-    if frame.assignment.serving is Arm.CANDIDATE and live.candidate is not None:
-        program, is_judged = live.candidate, True
+    program = _serving(live, frame)
     escalation = program.escalation
     if escalation is None:
         return None
@@ -89,9 +86,55 @@ def guard_of(ledger: Ledger, live: LivePlan, frame: RunFrame, salt: bytes) -> Gu
             named.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=16
         ).hexdigest()
     key = Key(escalation.scope, session)
+    is_judged = program is live.candidate
     return Guard(
         ledger=ledger, program=program, escalation=escalation, rules=rules, key=key, is_judged=is_judged
     )
+
+
+def instead(guard: Guard | None, live: LivePlan, frame: RunFrame) -> tuple[Program, BusinessAnswer] | None:
+    """The answer of the rules in the workflow's place: it is escalated, or a drill that is not mirrored takes the run.
+
+    A run that is evidence of a rollout is never taken from it, and nobody gets a static answer, or none, because of a drill.
+    """
+    if guard is not None:
+        answer = guard.arrive(frame)
+        if answer is not None:
+            return guard.program, answer
+    if live.drills is None or live.drills.body.mirrored or frame.assignment.observed:
+        return None
+    drill = rehearsed(guard, live, frame)
+    return (_serving(live, frame), drill) if drill is not None and drill.answered_by is Link.RULES else None
+
+
+def rehearsed(guard: Guard | None, live: LivePlan, frame: RunFrame) -> BusinessAnswer | None:
+    """What the rules would answer if the escalation were on, of a run that a drill takes. None: it takes it not, the
+    escalation is on, or nothing stands behind the version that serves this run.
+    """
+    is_off = guard is None or guard.decision.way is Way.RUN
+    if live.drills is None or not is_off or not live.drills.takes(frame.run_id, frame.started_at):
+        return None
+    program = _serving(live, frame)
+    escalation = program.escalation
+    if escalation is None:
+        return None
+    name = escalation.spec.rule_set
+    rules = live.rules.get(name)
+    if rules is None and any(body.name == name for body in live.plan.rule_sets):
+        return None  # on its way: not compiled yet
+    asked = Asked(trigger=Trigger.DRILL, context=_context(frame), chain=())
+    return ask(escalation, rules, asked, program.redactor)
+
+
+def _serving(live: LivePlan, frame: RunFrame) -> Program:
+    if frame.assignment.serving is Arm.CANDIDATE and live.candidate is not None:
+        return live.candidate
+    return live.stable
+
+
+def _context(frame: RunFrame) -> dict[str, Any]:
+    """What the rules see before anything ran."""
+    return {"input": frame.input, "steps": {}, "run": {"id": frame.run_id, "attempt": 1}}
 
 
 def _is_hasty(state: ArmState) -> bool:

@@ -17,7 +17,16 @@ from urllib.parse import quote
 import orjson
 
 from sluicegate.contracts.errors import Unavailable
-from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, RuleSetBody, Share, TrafficMode
+from sluicegate.contracts.routes import (
+    DrillBody,
+    MirrorBudget,
+    RevisionBody,
+    RoutePlan,
+    RuleSetBody,
+    Share,
+    TrafficMode,
+)
+from sluicegate.contracts.schedules import Schedule
 from sluicegate.contracts.stages import Stage
 
 _SCHEMA = """
@@ -328,6 +337,8 @@ def plan_to_json(plan: RoutePlan) -> dict[str, Any]:
     del data["lease_until"]
     if not plan.rule_sets:  # gateways of an earlier version know no such field
         del data["rule_sets"]
+    if plan.drill is None:
+        del data["drill"]
     return data
 
 
@@ -343,8 +354,14 @@ def plan_from_json(data: Mapping[str, Any], lease_until: str | None) -> RoutePla
         values[name] = _made(Share, values[name]) if name in values else Share(0, 1)
     values["mirror_budget"] = _made(MirrorBudget, values["mirror_budget"])
     values["rule_sets"] = tuple(_made(RuleSetBody, body) for body in values.get("rule_sets", ()))
+    values["drill"] = _drill(values["drill"]) if values.get("drill") is not None else None
     values["lease_until"] = datetime.fromisoformat(lease_until) if lease_until else None
     return _made(RoutePlan, values)
+
+
+def _drill(values: Mapping[str, Any]) -> DrillBody:
+    schedule, share = _made(Schedule, values["schedule"]), _made(Share, values["share"])
+    return _made(DrillBody, {**values, "schedule": schedule, "share": share})
 
 
 def _made(kind: type[_T], values: Mapping[str, Any]) -> _T:

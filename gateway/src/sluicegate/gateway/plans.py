@@ -13,17 +13,20 @@ from sluicegate.contracts.errors import Refused
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, RuleSetBody, TrafficMode
 from sluicegate.gateway.ablation import players_of, version_players_of
 from sluicegate.gateway.business import RuleSet, rule_set_of
+from sluicegate.gateway.drills import Drills, drills_of
 from sluicegate.gateway.engine.program import Program, compile_program
 from sluicegate.gateway.plan_table import Broken, WorkflowKey
 
 DEFAULT_NAMESPACE = "default"
+DRILL = "(drill)"
+"""No rule set has this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePlan:
     """A plan and its programs. lease_until_ms: Unix milliseconds; infinite for a plan without a lease.
 
-    players: the candidate's components that can be ablated; changed: those that can take stable's version. rules: by name.
+    players: the candidate's components that can be ablated; changed: those that can take stable's version. rules: by name. drills: of them.
     """
 
     plan: RoutePlan
@@ -33,6 +36,7 @@ class LivePlan:
     players: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     rules: Mapping[str, RuleSet] = field(default_factory=dict)
+    drills: Drills | None = None
 
     def is_leased(self, now_ms: float) -> bool:
         """Whether the candidate may still get traffic."""
@@ -44,7 +48,7 @@ class PlanBook:
     """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs.
 
     credentials: folder of the files that hold what `secretKeyRef` names; None: there is none. spoilt: rule sets that cannot
-    be used, by workflow and name, with the reason: the last good one answers in their place, if there was one.
+    be used, by workflow and name, with the reason: the last good one answers in their place, if there was one. So are drills.
     waiting: rule sets that are not compiled yet; defers: `update` leaves them to whoever calls `fill`.
     """
 
@@ -79,7 +83,9 @@ class PlanBook:
             try:
                 live = _live(plan, partial(_program, key, programs, fresh, self.credentials))
                 rules, bad, late = _rules(plan, {} if held is None else held.rules, make)
-                by_key[key], served[key] = replace(live, rules=rules), plan.version
+                drills, why = drills_of(plan)
+                bad |= {} if why is None else {DRILL: why}
+                by_key[key], served[key] = replace(live, rules=rules, drills=drills), plan.version
                 spoilt |= {(key, name): why for name, why in bad.items()}
                 waiting |= {(key, body.name): body for body in late}
             except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served

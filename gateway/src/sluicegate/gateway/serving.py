@@ -40,7 +40,7 @@ from sluicegate.gateway.facts import (
     prepared,
     record_of,
 )
-from sluicegate.gateway.guarding import Guard, guard_of
+from sluicegate.gateway.guarding import Guard, guard_of, instead, rehearsed
 from sluicegate.gateway.jsonio import JsonError, parse
 from sluicegate.gateway.mirrors import MirrorAllowances
 from sluicegate.gateway.plans import LivePlan
@@ -117,10 +117,11 @@ class RunService:
             self._write_rejected(frame, live.stable, (kernel.monotonic() - started) * 1000.0)
             return problem(422, _BROKEN_INPUT, run_id=run_id, problems=violations_json(failed)), None
         guard = guard_of(self.ledger, live, frame, self.salt)
-        diverted = None if guard is None else guard.arrive(frame)
-        if guard is not None and diverted is not None:
-            self._write_diverted(frame, guard.program, diverted, (kernel.monotonic() - started) * 1000.0)
-            return _business_response(diverted, guard.program, run_id, trace), None
+        diverted = instead(guard, live, frame)
+        if diverted is not None:
+            program, answer = diverted
+            self._write_diverted(frame, program, answer, (kernel.monotonic() - started) * 1000.0)
+            return _business_response(answer, program, run_id, trace), None
         patience = (
             None if incoming.deadline_ms is None else min(MAX_DEADLINE_MS, incoming.deadline_ms) / 1000.0
         )
@@ -185,10 +186,11 @@ class RunService:
         has_after = bool(state.program.after_steps) and state.failure is None
         record = record_of(frame, state)
         business = None if guard is None else guard.end(state)
+        if business is not None and business.answered_by is not None:
+            response = _business_response(business, state.program, state.run_id, trace)
+        business = business or rehearsed(guard, live, frame)
         if business is not None:
             record = replace(record, business=business)
-            if business.answered_by is not None:
-                response = _business_response(business, state.program, state.run_id, trace)
         if state.failure is not None:
             now = self.kernel.monotonic()
             self.failures.tell(record, step=state.failed_step, reason=state.failure.value, now=now)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sluicegate.contracts.evidence import RawObservation
-from sluicegate.contracts.runs import Arm, RunOutcome
+from sluicegate.contracts.runs import Arm, Link, LinkOutcome, RunOutcome, Trigger
 from sluicegate.lineage import entries, schema, watching
 from sluicegate.lineage.entries import Amendment, MalformedError
 
@@ -132,6 +132,7 @@ def _run_row(entry: Mapping[str, Any], fell_back: bool) -> RunRow:
         flags |= schema.BODILESS
     if comparison is not None and not comparison["agrees"]:
         flags |= schema.DISAGREES
+    flags |= _drilled(entry.get("business"))
     return RunRow(
         run_id=entries.text(entry, "run_id"),
         arm=Arm(entry["arm"]).value,
@@ -150,6 +151,21 @@ def _run_row(entry: Mapping[str, Any], fell_back: bool) -> RunRow:
         flags=flags,
         error=None if error is None else str(error)[:MAX_ERROR],
     )
+
+
+def _drilled(business: Mapping[str, Any] | None) -> int:
+    """How a rehearsal of the rules went; 0 when there was none."""
+    if business is None or business["trigger"] != Trigger.DRILL:
+        return 0
+    if business.get("answered_by") == Link.RULES:
+        return schema.DRILLED
+    is_unlawful = any(link["outcome"] == LinkOutcome.INVALID for link in of_rules(business))
+    return schema.DRILLED | (schema.UNLAWFUL if is_unlawful else schema.UNANSWERED)
+
+
+def of_rules(business: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the rules did, of the chain."""
+    return [link for link in business.get("chain") or () if link["link"] == Link.RULES]
 
 
 def _fallbacks(entry: Mapping[str, Any]) -> list[FallbackRow]:

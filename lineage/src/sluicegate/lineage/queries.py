@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.lineage import documents, schema
 from sluicegate.lineage.bodies import BodyCodec
@@ -105,6 +106,24 @@ def fallbacks(
     )
     names = ("run_id", "arm", "step", "component", "reason", "strategy")
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def drill(connection: sqlite3.Connection, look: DrillLook) -> DrillCounts:
+    """The runs that the rules were rehearsed on."""
+    failed = schema.UNANSWERED | schema.UNLAWFUL
+    # The partial index is used for the very text of its condition.
+    sql = (
+        f"SELECT count(*), sum(flags & {failed} = 0), sum(flags & {schema.UNLAWFUL} != 0),"  # noqa: S608 - numbers
+        f" min(CASE WHEN flags & {failed} THEN run_id END) FROM runs"
+        f" WHERE namespace = ? AND workflow = ? AND started_at >= ? AND started_at < ? AND flags & {schema.DRILLED}"
+    )
+    window = (schema.micros(look.window.opens), schema.micros(look.window.closes))
+    runs, answered, invalid, failed_run = connection.execute(
+        sql, (look.namespace, look.workflow, *window)
+    ).fetchone()
+    return DrillCounts(
+        look=look, runs=runs, answered=answered or 0, invalid=invalid or 0, failed_run=failed_run
+    )
 
 
 _TOTALS: Final = {

@@ -23,6 +23,9 @@ FALLBACK: Final = 1  # bits of runs.flags
 VIOLATED: Final = 2
 BODILESS: Final = 4
 DISAGREES: Final = 8
+DRILLED: Final = 16
+UNANSWERED: Final = 32  # of a drill: no answer of the table
+UNLAWFUL: Final = 64  # of a drill: an answer that breaks a contract
 
 _TABLES: Final = """
 CREATE TABLE runs (
@@ -65,6 +68,11 @@ CREATE TABLE cold (
   documents INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
   namespace TEXT NOT NULL, workflow TEXT NOT NULL) WITHOUT ROWID;
 """
+
+_ADDED: Final = (
+    f"CREATE INDEX IF NOT EXISTS runs_drilled ON runs (namespace, workflow, started_at) WHERE flags & {DRILLED}",
+)
+"""Since the first schema; what an earlier program finds it uses, or leaves alone."""
 
 _OPTIONS: Final[Mapping[str, Any]] = {
     "timeout": 10.0,
@@ -189,3 +197,5 @@ class Database:
                 raise Unavailable(
                     f"{self._path} has schema {found}, this program knows {VERSION}: use the newer program"
                 )
+            for statement in _ADDED:
+                connection.execute(statement)

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.evidence import EvidenceKey, Observation
 from sluicegate.lineage import cold, documents, evidence, queries, writing
 from sluicegate.lineage.bodies import BodyCodec
@@ -136,6 +137,11 @@ class LineageStore:
         """
         with self.database.read() as connection:
             return queries.fallbacks(connection, (rollout, stage, attempt), limit)
+
+    def drill(self, look: DrillLook) -> DrillCounts:
+        """How the drill of a workflow went, of the hot runs that began in the window."""
+        with self.database.read() as connection:
+            return queries.drill(connection, look)
 
     def observations(self, key: EvidenceKey, *, after: int, limit: int = 10_000) -> list[Observation]:
         """Closed units of `key` with a sequence above `after`, ascending."""

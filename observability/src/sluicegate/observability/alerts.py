@@ -36,8 +36,8 @@ def _component_sla(bound: str) -> str:
     return f'max by (namespace, workflow, revision, component) (sluicegate_component_sla{{bound="{bound}"}})'
 
 
-def _business(metric: str, matcher: str) -> str:
-    return f"sum by (namespace, workflow, rule_set) (increase(sluicegate_business_fallback_{metric}_total{{{matcher}}}[10m])) > 0"
+def _business(metric: str, matcher: str = "") -> str:
+    return f"sum by (namespace, workflow, rule_set) (increase(sluicegate_business_fallback_{metric}_total{matcher}[10m])) > 0"
 
 
 def _enough(serving: str = "") -> str:
@@ -107,17 +107,24 @@ ALERTS: Final = (
     ),
     Alert(
         name="SluicegateBusinessFallback",
-        expr=_business("triggered", 'reason!="drill"'),
+        expr=_business("triggered"),
         hold="0s",
         severity="critical",
         summary=f"{_FLOW}: the workflow fails again and again; rules of {{{{ $labels.rule_set }}}} answer its users.",
     ),
     Alert(
         name="SluicegateBusinessFallbackSilent",
-        expr=_business("answers", 'answer="None"'),
+        expr=_business("answers", '{answer="None"}'),
         hold="0s",
         severity="critical",
         summary=f"{_FLOW}: the workflow fails again and again, and {{{{ $labels.rule_set }}}} has no answer for its users.",
+    ),
+    Alert(
+        name="SluicegateDrillsNotPassing",
+        expr="max by (namespace, workflow) (sluicegate_business_fallback_drills_passing) == 0",
+        hold="0s",
+        severity="warning",
+        summary=f"{_FLOW}: the last drill of the business fallback failed, or none passed for too long; condition DrillsPassing says which.",
     ),
     Alert(
         name="SluicegateRolloutHeld",

@@ -86,7 +86,7 @@ BUSINESS_FALLBACKS: Final = Definition(
     "sluicegate_business_fallback_triggered_total",
     Kind.COUNTER,
     ("namespace", "workflow", "rule_set", "reason"),
-    "Runs for which the rules of business were asked, by why: session, workflow, drill.",
+    "Runs for which the rules of business were asked, by why: session, workflow. Rehearsals are sluicegate_business_fallback_drill_runs_total.",
     exemplar=True,
 )
 BUSINESS_ANSWERS: Final = Definition(
@@ -94,6 +94,13 @@ BUSINESS_ANSWERS: Final = Definition(
     Kind.COUNTER,
     ("namespace", "workflow", "rule_set", "answer"),
     "The same runs, by who answered: Rules, Static, or None (the user got the run's error).",
+    exemplar=True,
+)
+DRILL_RUNS: Final = Definition(
+    "sluicegate_business_fallback_drill_runs_total",
+    Kind.COUNTER,
+    ("namespace", "workflow", "rule_set", "outcome"),
+    "Runs on which the rules of business were rehearsed, by what they said: Answered, Invalid (the answer breaks a contract), Unanswered.",
     exemplar=True,
 )
 REWARD: Final = Definition(
@@ -234,6 +241,18 @@ DECAY_THRESHOLD: Final = Definition(
     ("namespace", "workflow", "signal", "component"),
     "Natural log at which that detector alarms.",
 )
+DRILLS_PASSING: Final = Definition(
+    "sluicegate_business_fallback_drills_passing",
+    Kind.GAUGE,
+    ("namespace", "workflow"),
+    "Condition DrillsPassing: 1 True, 0 False (a drill failed or is overdue); absent while it is Unknown, or there are no drills.",
+)
+DRILL_PASSED: Final = Definition(
+    "sluicegate_business_fallback_drill_last_passed_timestamp_seconds",
+    Kind.GAUGE,
+    ("namespace", "workflow"),
+    "When a drill of the business fallback passed last, in seconds since the epoch of Unix.",
+)
 RECONCILE: Final = Definition(
     "sluicegate_reconcile_seconds",
     Kind.HISTOGRAM,
@@ -328,6 +347,7 @@ GATEWAY: Final = (
     VIOLATIONS,
     BUSINESS_FALLBACKS,
     BUSINESS_ANSWERS,
+    DRILL_RUNS,
     REWARD,
     SIMILARITY,
     MIRRORS_DROPPED,
@@ -352,6 +372,8 @@ CONTROL: Final = (
     SPREAD,
     DECAY_LOG_E,
     DECAY_THRESHOLD,
+    DRILLS_PASSING,
+    DRILL_PASSED,
     RECONCILE,
     QUEUE_DEPTH,
     QUEUE_WAIT,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sluicegate.contracts.domains import UNKNOWN
-from sluicegate.contracts.runs import Link, Policy, Trigger
+from sluicegate.contracts.runs import Link, LinkOutcome, Policy, Trigger
 from sluicegate.contracts.schemas import CODES
 from sluicegate.observability import catalog
 from sluicegate.observability.families import Family
@@ -12,6 +12,7 @@ from sluicegate.observability.labels import OTHER, known, mappings, text
 
 NOBODY: Final = "None"
 """Neither a rule nor a static answer: the user got the run's error."""
+OF_RULES: Final = (catalog.BUSINESS_FALLBACKS, catalog.BUSINESS_ANSWERS, catalog.DRILL_RUNS)
 _CODES: Final = frozenset({*CODES, UNKNOWN})
 
 
@@ -26,11 +27,22 @@ def count_violations(family: Family, labels: tuple[str, ...], entry: Mapping[str
 def count_business(
     families: Mapping[str, Family], labels: tuple[str, ...], entry: Mapping[str, Any], run: str
 ) -> None:
-    """Why the rules were asked, and who answered. labels: namespace and workflow."""
+    """Why the rules were asked, and who answered; or how a rehearsal went, which is none of these. labels: namespace and workflow."""
     business = entry.get("business")
     if not isinstance(business, Mapping):
         return
     link, rule_set = business.get("answered_by"), text(business, "rule_set")
+    if business.get("trigger") == Trigger.DRILL:
+        families[catalog.DRILL_RUNS.name].count(*labels, rule_set, _rehearsed(business), run=run)
+        return
     reason, answer = known(Trigger, business.get("trigger")), NOBODY if link is None else known(Link, link)
     families[catalog.BUSINESS_FALLBACKS.name].count(*labels, rule_set, reason, run=run)
     families[catalog.BUSINESS_ANSWERS.name].count(*labels, rule_set, answer, run=run)
+
+
+def _rehearsed(business: Mapping[str, Any]) -> str:
+    if business.get("answered_by") == Link.RULES:
+        return "Answered"
+    links = (link for link in mappings(business.get("chain")) if link.get("link") == Link.RULES)
+    is_invalid = any(link.get("outcome") == LinkOutcome.INVALID for link in links)
+    return "Invalid" if is_invalid else "Unanswered"

@@ -18,7 +18,7 @@ from sluicegate.contracts.watch import WatchedSignal
 from sluicegate.observability import catalog
 from sluicegate.observability.catalog import Definition, reference
 from sluicegate.observability.contributions.interval import LEAST_UNITS, multiplier
-from sluicegate.observability.departures import count_business, count_violations
+from sluicegate.observability.departures import OF_RULES, count_business, count_violations
 from sluicegate.observability.drift.score import kl_of
 from sluicegate.observability.families import Family, amount, number
 from sluicegate.observability.golden import Golden, Ran, called, moment
@@ -82,7 +82,7 @@ class GatewayMetrics:
     def _forget_workflow(self, namespace: str, workflow: str) -> None:
         for key in self._revisions.of(namespace, workflow):
             self._forget(key)
-        for item in (catalog.MIRRORS_DROPPED, catalog.BUSINESS_FALLBACKS, catalog.BUSINESS_ANSWERS):
+        for item in (catalog.MIRRORS_DROPPED, *OF_RULES):
             self._families[item.name].forget(namespace, workflow)
 
     def _forget(self, key: tuple[str, str, str]) -> None:
@@ -279,6 +279,15 @@ class ControlMetrics:
         with self._lock:
             for item in (catalog.DECAY_LOG_E, catalog.DECAY_THRESHOLD):
                 self._families[item.name].forget(namespace, workflow)
+
+    def drills(self, namespace: str, workflow: str, passing: bool | None, passed: float | None) -> None:
+        """Whether the drills of a workflow pass, and when one did last (Unix seconds); None: not known, or none."""
+        for item, value in ((catalog.DRILLS_PASSING, passing), (catalog.DRILL_PASSED, passed)):
+            if value is None:
+                with self._lock:
+                    self._families[item.name].forget(namespace, workflow)
+            else:
+                self._child(item, namespace, workflow).set(float(value))
 
     def forget_gates(self, namespace: str, workflow: str) -> None:
         """Remove the series of gates and contributions: their stage or rollout is over."""

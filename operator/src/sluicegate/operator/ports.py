@@ -16,6 +16,7 @@ from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
 from sluicegate.contracts.resources.source import SourceCredential
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.routes import RoutePlan
 from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.rollout.measurements import Ask, Inquiry, Measurement, Reading
@@ -253,6 +254,10 @@ class LoopMetrics(QueueMetrics, Protocol):
 
     def watched(self, ref: Ref, found: WatchEvidence) -> None:
         """The watch over a workflow's stable version."""
+        ...
+
+    def drilled(self, ref: Ref, status: WorkflowStatus) -> None:
+        """What the status of a workflow says of drills."""
         ...
 
     def gone(self, ref: Ref) -> None:

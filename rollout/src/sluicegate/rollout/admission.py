@@ -6,7 +6,7 @@ Everything here is checked again in reconcile; admission only tells people soone
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sluicegate.contracts import verification
+from sluicegate.contracts import schedules, verification
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.errors import Problem, Refused
@@ -88,6 +88,8 @@ def _rule_set(old: Resource | None, new: Resource, _context: AdmissionContext) -
         return Admission(problems=(*too_large, *refused.problems))
     found = prove(table).diagnostics
     problems = (*too_large, *(_proved(one) for one in found if one.severity is Severity.ERROR))
+    if new.spec.drill is not None:
+        problems += tuple(schedules.problems(new.spec.drill.to_schedule(), "spec.drill"))
     if isinstance(old, FallbackRuleSet):
         problems += tuple(_renamed(old, new.spec, table.digest))
     warned = tuple(f"{one.path}: {one.message}" for one in found if one.severity is not Severity.ERROR)

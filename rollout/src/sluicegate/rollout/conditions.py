@@ -29,8 +29,8 @@ _OUTCOMES: Final = tuple(Outcome)
 ABNORMAL: Final = frozenset({"Reconciling", "Stalled"})
 """Present while they are True, else absent."""
 
-WAITS: Final = ("AwaitingApproval", "AwaitingReview", "AwaitingPromotion", "PausedByPerson")
-"""Reasons of `Reconciling` that wait for people."""
+WAITS: Final = ("AwaitingApproval", "AwaitingReview", "AwaitingPromotion", "AwaitingDrill", "PausedByPerson")
+"""Reasons of `Reconciling` that wait for people, or for a drill."""
 
 TROUBLES: Final[dict[str, str]] = {
     "TrafficContested": "Another field manager keeps changing the rule of the HTTPRoute; the message names it.",
@@ -96,6 +96,12 @@ OF_WORKFLOW: Final = (
         "Unknown: its first table is being proved. Absent without a `businessFallback`.",
         ("RuleSetReady", "RuleSetMissing", "RuleSetProving", "RuleSetInvalid", "RuleSetUnreadable"),
     ),
+    Definition(
+        "DrillsPassing",
+        "The last drill of the business fallback passed, and not too long ago. False: it failed, or none passed for `overdueAfterSeconds`. "
+        "Unknown: there was none yet. Absent without drills.",
+        ("DrillPassed", "DrillFailed", "DrillOverdue", "DrillPending", "ScheduleUnreadable"),
+    ),
 )
 """Conditions of an AgentWorkflow."""
 
@@ -159,11 +165,16 @@ OF_RULE_SET: Final = (
 
 REASONS: Final[dict[str, str]] = {
     "AwaitingApproval": "All that the stage lacks are approvals.",
+    "AwaitingDrill": "All that the stage lacks is a drill of the business fallback that passes (`drill.blocksPromotion`).",
     "AwaitingPromotion": "Runtime Service: the stage had its time; a person promotes or aborts.",
     "AwaitingReview": "All that the stage lacks are judgements of fallbacks.",
     "ApprovalsMissing": "Fewer people approved than the stage asks for.",
     "ContractInvalid": "Static verification found problems; stable goes on.",
     "Deleting": "Deletion was asked for; traffic goes back to stable first.",
+    "DrillFailed": "A run of the last drill got no valid answer of the rules; the message names one.",
+    "DrillOverdue": "No drill has passed for longer than `overdueAfterSeconds`.",
+    "DrillPassed": "The rules answered every run of the last drill, and no answer broke a contract.",
+    "DrillPending": "No drill has taken place yet.",
     "FallbacksRose": "A component falls back more often than in the version's first units, and the reward is not shown to have fallen.",
     "Held": "A gate with `onFail: Hold` failed, the arms did not receive their declared shares, an improvement was not confirmed, the stage ended inconclusive, or a fallback was judged unacceptable.",
     "Latched": "The version did not pass before; it is not tried again until a retry or a new version.",
@@ -192,6 +203,7 @@ REASONS: Final[dict[str, str]] = {
     "RuleSetUnreadable": "The rule set could not be read this time.",
     "RolloutRunning": "A rollout is on its way.",
     "RuntimeChanged": "The wish has another runtime than stable; that takes another workflow.",
+    "ScheduleUnreadable": "The drill's schedule or time zone is none here.",
     "SharedEndpoint": "A component, or a Service, has a new version but would be answered by the same process as before.",
     "Stable": "The wish is stable.",
     "StableMissing": "The stable revision is not found; the last plan goes on.",

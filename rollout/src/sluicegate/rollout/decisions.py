@@ -60,7 +60,7 @@ class Situation:
     """The rollout as the people's acts meet it.
 
     retry_obstacle, undo_obstacle: why the finished rollout can no longer be tried again or taken back.
-    superseded: another wish has come, the rollout is on its way out.
+    superseded: another wish has come, the rollout is on its way out. drill: why drills hold the stage.
     """
 
     spec: RolloutSpec
@@ -73,6 +73,7 @@ class Situation:
     undo_obstacle: str | None = None
     superseded: bool = False
     trouble: Trouble | None = None
+    drill: str | None = None
     decisions: tuple[Decision, ...] = ()
     taken: str | None = None  # the act that moves the rollout in this look
 
@@ -328,6 +329,14 @@ def _past_people(situation: Situation) -> Ruling | None:
     return _refused(f"{situation.status.state} still waits: {missing}") if missing else None
 
 
+def _past_drills(situation: Situation) -> Ruling | None:
+    if situation.drill is None:
+        return None
+    return _refused(
+        f"{situation.drill}; a drill that passes, or drill.blocksPromotion: false in the workflow, ends that"
+    )
+
+
 def _too_soon(situation: Situation, decision: Decision) -> Ruling | None:
     """Whoever decides has had no time to see the stage. Times of creation are whole seconds, rounded down."""
     created, moves = decision.metadata.creation_timestamp, {Action.PROMOTE, Action.OVERRIDE}
@@ -353,7 +362,7 @@ def _promote(situation: Situation, decision: Decision) -> Ruling:
         return _refused(
             f"held: {status.hold_reason or 'the stage is inconclusive'}; use override with a reason"
         )
-    blocked = _past_people(situation) or _too_soon(situation, decision)
+    blocked = _past_people(situation) or _past_drills(situation) or _too_soon(situation, decision)
     if blocked is not None:
         return blocked
     if decision.spec.full:

@@ -17,6 +17,8 @@ REASONS: Final = {
     "RewardDecayed": "The stable version earns less than it did, or a component of it falls back more often; once for each alarm.",
     "OutputsDrifted": "What the stable version gives in an observed output has moved from its frozen baseline; once for each output.",
     "UnseenOutput": "The stable version gave a value that no unit of its frozen baseline did; the first time.",
+    "DrillFailed": "The rules of business had no valid answer to a run of a drill; once for each drill.",
+    "DrillOverdue": "No drill of the business fallback has passed for too long; once.",
     "SlaBreached": "The stable version is shown to break a promise of its SLA; once for each breach.",
     "SlaKept": "It is shown to keep that promise again; once for each breach.",
     "DecisionApplied": "A person's act was done.",

@@ -4,8 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
 
-from sluicegate.contracts import analysis, verification
+from sluicegate.contracts import analysis, schedules, verification
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.paths import named
@@ -15,6 +17,9 @@ from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.rollout import capabilities, decidable, phrases, planning
 from sluicegate.rollout.model import Capabilities
 from sluicegate.rollout.outlook import Late, StageOutlook, late, outlook
+
+_SOME_TIME: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_FEW_RUNS: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +168,30 @@ def _of_sources(spec: WorkflowSpec) -> Iterator[str]:
                 )
 
 
+def _of_drill(spec: WorkflowSpec) -> Iterator[str]:
+    """Drills that would always be overdue, or rehearse nothing."""
+    drill = None if spec.business_fallback is None else spec.business_fallback.drill
+    if drill is None or any(schedules.problems(drill.to_schedule(), "")):
+        return
+    path, schedule = "spec.businessFallback.drill", drill.to_schedule()
+    first = schedule.following(_SOME_TIME) or _SOME_TIME
+    gap = ((schedule.following(first) or first) - first).total_seconds()
+    if gap > drill.overdue_after_seconds:
+        yield (
+            f"{path}: a drill begins every {phrases.duration(gap)} and is overdue after "
+            f"{phrases.duration(drill.overdue_after_seconds)}; raise overdueAfterSeconds"
+        )
+    seconds = min(drill.duration_seconds, gap)
+    runs = (
+        (spec.expected_runs_per_hour or 0) * seconds / 3600 * drill.share.numerator / drill.share.denominator
+    )
+    if spec.expected_runs_per_hour is not None and runs < _FEW_RUNS:
+        yield f"{path}: a drill rehearses about {runs:.1f} runs at the declared traffic; raise share or durationSeconds"
+
+
 def _warnings(spec: WorkflowSpec) -> Iterator[str]:
     yield from _of_sources(spec)
+    yield from _of_drill(spec)
     yield from (f"{path} is kept, and nothing follows it in this version" for path in _unused(spec))
     if spec.expected_runs_per_hour is None:
         yield "spec.expectedRunsPerHour is not set: how long the stages take is not known before they run"
@@ -186,8 +213,6 @@ def _warnings(spec: WorkflowSpec) -> Iterator[str]:
 
 def _unused(spec: WorkflowSpec) -> Iterator[str]:
     """Fields that the schema has for later versions."""
-    if spec.business_fallback is not None and spec.business_fallback.drill is not None:
-        yield "spec.businessFallback.drill"
     if spec.retraining:
         yield "spec.retraining"
 

@@ -12,6 +12,7 @@ from sluicegate.contracts.stages import Action, Stage, State, Verdict
 from sluicegate.rollout import (
     arrival,
     decisions,
+    drills,
     gates,
     improvement,
     judging,
@@ -54,6 +55,7 @@ class Survey:
     late: bool
     measured: tuple[Measured, ...] = ()
     seconds: int | None = None  # to a decision, estimated
+    drill: str | None = None  # why the drills of the business fallback hold the stage
 
 
 def take_bearings(observed: RolloutObserved) -> Bearings:
@@ -124,6 +126,7 @@ def survey(observed: RolloutObserved, status: RolloutStatus, now: datetime) -> S
         findings=findings,
         late=late,
         measured=measured,
+        drill=drills.blocking(observed.workflow),
         seconds=arrival.to_decision(view, findings, _soaked(planned, evidence, status, now)),
     )
 
@@ -152,6 +155,7 @@ def read_people(
         undo_obstacle=_undo_obstacle(observed),
         superseded=not seen.bearings.is_wanted and status.state not in {State.DONE, State.DRAINING},
         trouble=observed.trouble,
+        drill=seen.drill,
         decisions=tuple(
             item for item in observed.decisions if item.spec.target.uid == observed.rollout.metadata.uid
         ),
@@ -219,6 +223,8 @@ def requirements(seen: Survey, status: RolloutStatus, people: Standing, now: dat
         lacking.append(f"{phrases.duration(soaked)} of {phrases.duration(planned.min_duration_seconds)}")
     if people.missing:
         lacking.append(people.missing)
+    if seen.drill:
+        lacking.append(seen.drill)
     return Requirements(lacking=tuple(lacking), gates_pass=gates_pass, people=people)
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+from sluicegate.contracts.drills import DrillCounts
 from sluicegate.contracts.errors import Forbidden, Problem, Refused
 from sluicegate.contracts.evidence import EvidenceKey, Question, StageEvidence
 from sluicegate.contracts.resources import (
@@ -184,6 +185,7 @@ class WorkflowObserved:
     revisions, rollouts: those owned by this workflow. plan: the RoutePlan as stored, None when there is
     none. programmed: the lowest plan version that all live gateways have applied. trouble: why it is not followed.
     watch: of `decay.look`, None when nothing is watched or the store did not answer. rule_sets: of `fallbacks.names`.
+    drill: of `drills.look`.
     """
 
     workflow: AgentWorkflow
@@ -195,6 +197,7 @@ class WorkflowObserved:
     trouble: Trouble | None = None
     watch: WatchEvidence | None = None
     rule_sets: tuple[FoundRuleSet, ...] = ()
+    drill: DrillCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,12 +228,13 @@ class RolloutObserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSetObserved:
     """All that `reconcile_rule_set` needs, but the proof. users: names of the workflows that use it, in order. carried: what the
-    plans of the first of them have of it.
+    plans of the first of them have of it. statuses: of the same workflows.
     """
 
     rule_set: FallbackRuleSet
     users: tuple[str, ...] = ()
     carried: tuple[CarriedTable, ...] = ()
+    statuses: tuple[WorkflowStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

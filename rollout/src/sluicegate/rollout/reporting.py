@@ -139,6 +139,8 @@ def _waits(status: RolloutStatus, seen: Survey, needs: Requirements) -> tuple[st
     unfed = not seen.planned.gates
     if unfed and not needs.lacking:
         return "AwaitingPromotion", f"{status.state} had its time, and no gate is fed: promote or abort"
+    if seen.drill is not None and (needs.gates_pass or unfed) and needs.lacking == (seen.drill,):
+        return "AwaitingDrill", f"{status.state} waits for a drill of the business fallback: {seen.drill}"
     if (needs.gates_pass or unfed) and needs.lacking == (needs.people.missing,):
         reason = "AwaitingReview" if needs.people.approved else "AwaitingApproval"
         return reason, f"{status.state} waits for people: {needs.people.missing}"

@@ -12,6 +12,7 @@ from sluicegate.contracts.stages import Signal, Stage, State
 from sluicegate.rollout import (
     asking,
     drifts,
+    drills,
     events,
     fallbacks,
     looks,
@@ -143,12 +144,12 @@ def wanted_route(observed: RolloutObserved, status: RolloutStatus, now: datetime
         )
         body = routing.body_of(stable, workflow.spec)
         rule_sets = fallbacks.carried(observed.rule_sets, (body, passage.candidate), observed.plan)
-        return routing.route(stable, body, passage=passage, now=now, rule_sets=rule_sets)
+        drill = drills.of_plan(workflow.spec, rule_sets)
+        return routing.route(stable, body, passage=passage, now=now, rule_sets=rule_sets, drill=drill)
     winner = _winner(status, stable, candidate)
     body = routing.body_of(winner, workflow.spec)
-    return routing.route(
-        winner, body, rule_sets=fallbacks.carried(observed.rule_sets, (body,), observed.plan)
-    )
+    rule_sets = fallbacks.carried(observed.rule_sets, (body,), observed.plan)
+    return routing.route(winner, body, rule_sets=rule_sets, drill=drills.of_plan(workflow.spec, rule_sets))
 
 
 def _winner(

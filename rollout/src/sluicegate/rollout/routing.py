@@ -7,7 +7,15 @@ from sluicegate.contracts.resources import WorkflowRevision
 from sluicegate.contracts.resources.base import Fraction
 from sluicegate.contracts.resources.rollout import PlannedStage, RolloutSpec
 from sluicegate.contracts.resources.workflow import MirrorLimits, WorkflowSpec
-from sluicegate.contracts.routes import MirrorBudget, RevisionBody, RoutePlan, RuleSetBody, Share, TrafficMode
+from sluicegate.contracts.routes import (
+    DrillBody,
+    MirrorBudget,
+    RevisionBody,
+    RoutePlan,
+    RuleSetBody,
+    Share,
+    TrafficMode,
+)
 from sluicegate.contracts.stages import MIRRORED_STAGES, Signal, Stage
 
 LEASE = timedelta(seconds=60)
@@ -59,8 +67,11 @@ def route(
     passage: Passage | None = None,
     now: datetime | None = None,
     rule_sets: tuple[RuleSetBody, ...] = (),
+    drill: DrillBody | None = None,
 ) -> RoutePlan:
-    """The plan, version 0: `revision` names the workflow; without a passage stable answers everybody. rule_sets: `fallbacks.carried`."""
+    """The plan, version 0: `revision` names the workflow; without a passage stable answers everybody. rule_sets: `fallbacks.carried`.
+    drill: `drills.of_plan`.
+    """
     plan = RoutePlan(
         namespace=revision.metadata.namespace,
         workflow=revision.spec.workflow,
@@ -68,6 +79,7 @@ def route(
         stable=stable,
         outcome_window_seconds=float(revision.spec.body.rollout.outcome_window_seconds),
         rule_sets=rule_sets,
+        drill=drill,
     )
     if passage is None:
         return plan

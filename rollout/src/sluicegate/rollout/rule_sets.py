@@ -86,7 +86,7 @@ def reconcile_rule_set(
     proven = _proven(item, status, judged)
     if proven.truth:
         status = status.model_copy(update={"versions": _named(item, status, now)})
-    status = _with_use(observed, status)
+    status = _with_drills(observed, _with_use(observed, status))
     wanted = (proven, *_standing(observed, status, proven))
     settled = conditions.settle(status.conditions, wanted, generation=generation, now=now)
     ready = conditions.find(settled, "Ready")
@@ -153,6 +153,20 @@ def _with_use(observed: RuleSetObserved, status: RuleSetStatus) -> RuleSetStatus
             "serving_digest": digest,
             "users": len(observed.users),
             "used_by": observed.users[:MOST_USERS],
+        }
+    )
+
+
+def _with_drills(observed: RuleSetObserved, status: RuleSetStatus) -> RuleSetStatus:
+    """The newest report of its users, when one of them passed last, and when the next begins."""
+    reports = [one.last_drill for one in observed.statuses if one.last_drill is not None]
+    passed = [one.last_passed_drill_at for one in observed.statuses if one.last_passed_drill_at is not None]
+    begins = [one.next_drill_at for one in observed.statuses if one.next_drill_at is not None]
+    return status.model_copy(
+        update={
+            "last_drill": max(reports, key=lambda one: one.started_at, default=None),
+            "last_passed_drill_at": max(passed, default=None),
+            "next_drill_at": min(begins, default=None),
         }
     )
 

@@ -9,7 +9,7 @@ from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
 from sluicegate.contracts.resources.base import Condition, Fraction, StatusPhase
 from sluicegate.contracts.resources.rollout import RolloutStatus
 from sluicegate.contracts.resources.workflow import WorkflowStatus
-from sluicegate.rollout import conditions, decay, fallbacks, revisions, summaries
+from sluicegate.rollout import conditions, decay, drills, fallbacks, revisions, summaries
 from sluicegate.rollout.conditions import Wanted, is_false, is_true
 from sluicegate.rollout.model import WorkflowObserved
 from sluicegate.rollout.revisions import CHANGED_BY
@@ -41,9 +41,9 @@ def with_report(
 ) -> WorkflowStatus:
     """Phase, stage, traffic, message and conditions."""
     generation = observed.workflow.metadata.generation or 0
-    wanted = tuple(_conditions(observed, status, step, problems))
+    wanted = (*_conditions(observed, status, step, problems), *drills.wanted(observed, status, now))
     progress = None if step.running is None else step.running.status
-    kept = fallbacks.without(status.conditions, observed.workflow.spec)
+    kept = drills.without(fallbacks.without(status.conditions, observed.workflow.spec), observed)
     settled = conditions.settle(kept, wanted, generation=generation, now=now)
     return status.model_copy(
         update={

@@ -12,7 +12,17 @@ from sluicegate.contracts.digest import revision_digest
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRevision, WorkflowRollout
 from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Action, Outcome, State
-from sluicegate.rollout import decay, events, fallbacks, planning, revisions, routing, table, workflow_report
+from sluicegate.rollout import (
+    decay,
+    drills,
+    events,
+    fallbacks,
+    planning,
+    revisions,
+    routing,
+    table,
+    workflow_report,
+)
 from sluicegate.rollout.model import (
     FINALIZER,
     Act,
@@ -52,10 +62,13 @@ def reconcile_workflow(observed: WorkflowObserved, now: datetime) -> Plan[Workfl
     )
     step = next(step for rule in RULES if (step := rule(case)) is not None)
     status, routed = _route(observed, step, now)
+    status = drills.reported(observed, status, now)
     status = workflow_report.with_report(observed, status, step, problems, now)
-    told = (*told, *decay.alarms(observed, status))
+    told = (*told, *decay.alarms(observed, status), *drills.alarms(observed, status))
     acts = (*_finalizer(workflow), *step.acts, *told, *revisions.prune(observed, status), *routed)
-    return Plan(status=status, actions=acts, requeue_after=_requeue(status, step))
+    waits = (_requeue(status, step), drills.seconds_to_look(observed, status, now))
+    after = min((seconds for seconds in waits if seconds is not None), default=None)
+    return Plan(status=status, actions=acts, requeue_after=after)
 
 
 def _settle_finished(
@@ -294,7 +307,8 @@ def _route(observed: WorkflowObserved, step: Step, now: datetime) -> tuple[Workf
         return status.model_copy(update={"plan_version": max(version, status.plan_version)}), ()
     stable = routing.body_of(step.stable, observed.workflow.spec)
     rule_sets = fallbacks.carried(observed.rule_sets, (stable,), observed.plan)
-    wanted = routing.route(step.stable, stable, rule_sets=rule_sets)
+    drill = drills.of_plan(observed.workflow.spec, rule_sets)
+    wanted = routing.route(step.stable, stable, rule_sets=rule_sets, drill=drill)
     result = routing.program(wanted, observed.plan, known=status.plan_version, moved=False, now=now)
     status = status.model_copy(update={"plan_version": result.version})
     return status, (Route(result.plan),) if result.plan is not None else ()

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from sluicegate.contracts.resources.base import Fraction, Model, Name, Rate, Text
+from sluicegate.contracts.resources.base import Flag, Model, Name, Rate, Text
+from sluicegate.contracts.resources.fallback import RuleDrill
 
 
 class FailureWindow(Model):
@@ -38,13 +39,13 @@ class StaticAnswer(Model):
     """What happens now, for people: in the header `sluicegate-hand-off` (percent-encoded UTF-8) and in the run's document."""
 
 
-class Drill(Model):
-    """A rehearsal of the fallback."""
+class Drill(RuleDrill):
+    """Rehearsals of the fallback, as this workflow wants them."""
 
     schedule: Text
-    """Cron."""
-    share: Fraction
-    """Of the traffic."""
+    """Cron, five fields: when one begins. It ends after `durationSeconds`, or when the next one begins."""
+    blocks_promotion: Flag = False
+    """Whether no rollout of the workflow advances while a drill has failed or is overdue."""
 
 
 class BusinessFallback(Model):
@@ -61,4 +62,4 @@ class BusinessFallback(Model):
     static_answer: StaticAnswer | None = None
     """When no rule answers either. Absent: the run's error, as without rules."""
     drill: Drill | None = None
-    """When it is rehearsed. Kept and not acted on by this version."""
+    """When it is rehearsed; a change takes effect at once, without a rollout. Absent: as the rule set's own `drill` says."""

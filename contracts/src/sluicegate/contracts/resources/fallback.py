@@ -25,6 +25,7 @@ from sluicegate.contracts.resources.base import (
     Text,
     VersionText,
 )
+from sluicegate.contracts.schedules import Schedule
 
 _Field = Annotated[str, Field(strict=True, min_length=1, max_length=63, pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 
@@ -119,7 +120,7 @@ class RuleDrill(Model):
     """Rehearsals, so that the table works on the day it is needed."""
 
     schedule: Annotated[str, Field(strict=True, min_length=9, max_length=256)]
-    """Cron."""
+    """Cron, five fields: when one begins. It ends after `durationSeconds`, or when the next one begins."""
     time_zone: Annotated[str, Field(strict=True, max_length=64)] = "Etc/UTC"
     """Of the schedule, by its name in the tz database."""
     share: Fraction = Fraction(numerator=1, denominator=100)
@@ -127,9 +128,13 @@ class RuleDrill(Model):
     duration_seconds: Annotated[int, Field(strict=True, ge=60, le=604_800)] = 3600
     """How long one takes."""
     mirrored: Flag = True
-    """Whether users still get the workflow's answer."""
+    """Whether users still get the workflow's answer. Runs that are evidence of a rollout always do."""
     overdue_after_seconds: Annotated[int, Field(strict=True, ge=60, le=31_536_000)] = 3_024_000
     """Since the last one that passed."""
+
+    def to_schedule(self) -> Schedule:
+        """When it takes place."""
+        return Schedule(cron=self.schedule, time_zone=self.time_zone, seconds=self.duration_seconds)
 
 
 class RuleSetSpec(Model):
@@ -154,7 +159,7 @@ class RuleSetSpec(Model):
     examples: Annotated[tuple[RuleExample, ...], Field(max_length=1024)] = ()
     """Tests that must pass before the table is used."""
     drill: RuleDrill | None = None
-    """When it is rehearsed."""
+    """When it is rehearsed, by the workflows whose `businessFallback` names no drill of its own."""
     change_reason: Text | None = None
     """Why this version."""
 
@@ -186,11 +191,13 @@ class DrillReport(Model):
     runs: Int = 0
     """Rehearsed."""
     answered: Int = 0
-    """Of them, by the table."""
+    """Of them, by the table, with an answer that keeps its contract and the workflow's."""
     invalid: Int = 0
-    """Of them, with an answer that breaks the contract."""
+    """Of them, by the table, with an answer that breaks one of the two."""
     passed: bool = False
-    """All answered, none invalid."""
+    """It has ended, and all were answered."""
+    failed_run: str | None = None
+    """The first that was not answered, for `sluicegate run show`."""
 
 
 class NamedTable(Model):

@@ -29,6 +29,7 @@ from sluicegate.contracts.resources.escalation import (
     Probe,
     StaticAnswer,
 )
+from sluicegate.contracts.resources.fallback import DrillReport
 from sluicegate.contracts.resources.service import ServiceBackend, ServiceRoute, ServiceRuntime
 from sluicegate.contracts.resources.strategy import (
     Approvals,
@@ -319,6 +320,12 @@ class WorkflowStatus(Status):
     """Candidates that were aborted or rejected; not tried again until a retry or a new digest."""
     changed_by: str | None = None
     """Who made the present spec."""
+    last_drill: DrillReport | None = None
+    """The newest drill of the business fallback that rehearsed a run."""
+    last_passed_drill_at: datetime | None = None
+    """When one passed last."""
+    next_drill_at: datetime | None = None
+    """When the next begins."""
     message: str = ""
     """Why, in a sentence."""
     conditions: tuple[Condition, ...] = ()

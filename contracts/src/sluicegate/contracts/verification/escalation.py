@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sluicegate.contracts import schedules
 from sluicegate.contracts.compiled import answer_contract
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.schemas import compile_schema
@@ -34,4 +35,11 @@ def static_answer_fits(facts: Facts) -> Iterator[Problem]:
         )
 
 
-CHECKS = (static_answer_fits,)
+def drill_has_a_schedule(facts: Facts) -> Iterator[Problem]:
+    """The drill takes place at times that there are."""
+    fallback = facts.spec.business_fallback
+    if fallback is not None and fallback.drill is not None:
+        yield from schedules.problems(fallback.drill.to_schedule(), "spec.businessFallback.drill")
+
+
+CHECKS = (static_answer_fits, drill_has_a_schedule)

@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 from prometheus_client import CollectorRegistry
 
 from sluicegate.contracts.adapters.system import SystemClock
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.workflow import Runtime
@@ -151,6 +152,10 @@ class NoEvidence:
         self._refuse()
 
     async def watch(self, wanted: WatchLook) -> WatchEvidence:  # noqa: ARG002 - of the port
+        """Never."""
+        self._refuse()
+
+    async def drill(self, wanted: DrillLook) -> DrillCounts:  # noqa: ARG002 - of the port
         """Never."""
         self._refuse()
 

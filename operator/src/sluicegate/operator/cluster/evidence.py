@@ -3,6 +3,7 @@
 When it does not answer the look fails with Unavailable and comes back; meanwhile nothing is promoted.
 """
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import Refused, Unavailable
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
@@ -33,6 +34,13 @@ class RemoteEvidence:
             raise Unavailable(
                 f"the lineage process answered {found.look.watched}, asked was {wanted.watched}"
             )
+        return found
+
+    async def drill(self, wanted: DrillLook) -> DrillCounts:
+        """How a drill went so far."""
+        found = wire.decode(wire.DRILL, await self._ask("/v1/drills", wire.encode(wire.DRILL_LOOK, wanted)))
+        if found.look != wanted:
+            raise Unavailable(f"the lineage process answered {found.look}, asked was {wanted}")
         return found
 
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:

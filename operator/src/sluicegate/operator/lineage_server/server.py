@@ -7,6 +7,7 @@
 | PUT /v1/spools/{gateway}/{worker}/{segment}?offset=N&final=1 | gateways | take bytes in; the same answer, once they are on disk; 409 with it when there is a gap |
 | POST /v1/evidence | operator | a key and questions: the folded evidence of a stage |
 | POST /v1/watch | operator | a version that serves: the folded watch over it |
+| POST /v1/drills | operator | a workflow and a window: how the drill in it went |
 | POST /v1/fallbacks | operator | a key: the fallbacks to review, ``<run id>/<component>`` |
 | GET /v1/runs | people | filters of local mode's /lineage/runs; without `namespace` those of all |
 | GET /v1/runs/{id} | people | the documents of a run; a beginning of the id needs the right in all namespaces |
@@ -82,6 +83,7 @@ def application(parts: Parts) -> web.Application:
             web.put(wire.PATH, _take),
             web.post("/v1/evidence", _evidence),
             web.post("/v1/watch", _watch),
+            web.post("/v1/drills", _drill),
             web.post("/v1/fallbacks", _sampled),
             web.get("/v1/runs", _runs),
             web.get("/v1/runs/{run_id}", _run),
@@ -135,6 +137,13 @@ async def _watch(request: web.Request) -> web.Response:
     await parts.identity.operator(_token(request))
     wanted = wire.decode(wire.WATCH_LOOK, await request.read())
     return _body(wire.encode(wire.WATCH, await parts.evidence.watch(wanted)))
+
+
+async def _drill(request: web.Request) -> web.Response:
+    parts = request.app[PARTS]
+    await parts.identity.operator(_token(request))
+    wanted = wire.decode(wire.DRILL_LOOK, await request.read())
+    return _body(wire.encode(wire.DRILL, await parts.evidence.drill(wanted)))
 
 
 async def _sampled(request: web.Request) -> web.Response:

@@ -2,7 +2,7 @@
 
 PUT  /v1/spools/{gateway}/{worker}/{segment}?offset=N[&final=1]   bytes  -> Received
 GET  /v1/spools/{gateway}/{worker}/{segment}                             -> Received
-POST /v1/watch       WatchLook -> WatchEvidence
+POST /v1/watch       WatchLook -> WatchEvidence      POST /v1/drills     DrillLook -> DrillCounts
 POST /v1/evidence    Look -> StageEvidence           POST /v1/fallbacks  EvidenceKey -> ["<run id>/<component>"]
 """
 
@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.evidence import EvidenceKey, StageEvidence
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
@@ -42,6 +43,8 @@ LOOK: Final = TypeAdapter(tuple[Look], config=_EXACT)
 KEY: Final = TypeAdapter(tuple[EvidenceKey], config=_EXACT)
 WATCH_LOOK: Final = TypeAdapter(tuple[WatchLook], config=_EXACT)
 WATCH: Final = TypeAdapter(tuple[WatchEvidence], config=_EXACT)
+DRILL_LOOK: Final = TypeAdapter(tuple[DrillLook], config=_EXACT)
+DRILL: Final = TypeAdapter(tuple[DrillCounts], config=_EXACT)
 EVIDENCE: Final = TypeAdapter(tuple[StageEvidence], config=_EXACT)
 NAMES: Final = TypeAdapter(tuple[list[str]], config=_EXACT)
 

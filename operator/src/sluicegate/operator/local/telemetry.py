@@ -7,9 +7,11 @@ from prometheus_client import CollectorRegistry
 
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources.rollout import RolloutStatus, WorkflowRollout
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage, State
 from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
+from sluicegate.rollout import conditions, drills
 from sluicegate.rollout.model import Ref
 
 
@@ -78,6 +80,14 @@ class LoopTelemetry:
         for item in found.signals:
             if item.baseline is not None:
                 self._control.decay(ref.namespace, ref.name, item)
+
+    def drilled(self, ref: Ref, status: WorkflowStatus) -> None:
+        """Whether drills pass, and when one did last."""
+        found = conditions.find(status.conditions, drills.PASSING)
+        passing = None if found is None or found.status == "Unknown" else found.status == "True"
+        passed = status.last_passed_drill_at
+        at = None if passed is None else passed.timestamp()
+        self._control.drills(ref.namespace, ref.name, passing, at)
 
     def gone(self, ref: Ref) -> None:
         """Drop what is labelled with the object."""

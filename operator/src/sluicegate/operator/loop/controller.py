@@ -30,6 +30,7 @@ from sluicegate.operator.ports import (
     ref_of,
 )
 from sluicegate.operator.resources.store import Expired
+from sluicegate.rollout import drills
 from sluicegate.rollout.found import FoundRuleSet
 from sluicegate.rollout.model import Plan, Ref
 from sluicegate.rollout.rollouts import reconcile_rollout
@@ -141,7 +142,7 @@ class Controller:
 
     async def look_at_workflow(self, ref: Ref) -> float | None:
         """One look; seconds until the next, None: only when something changes."""
-        found = await self._gather.workflow(ref)
+        found = await self._gather.workflow(ref, self._clock.now())
         if found is None:
             await self._executor.plans.remove(ref.namespace, ref.name)
             self._forget(ref)
@@ -149,7 +150,12 @@ class Controller:
         held, observed = found
         if observed.watch is not None:
             self._metrics.watched(ref, observed.watch)
-        after = await self._carry_out(held, reconcile_workflow(observed, self._clock.now()))
+        plan = reconcile_workflow(observed, self._clock.now())
+        after = await self._carry_out(held, plan)
+        self._metrics.drilled(ref, plan.status)
+        if drills.is_news(observed, plan.status):
+            for one in observed.rule_sets:
+                self.add(Ref(RULE_SET, ref.namespace, one.name))
         self._use(ref, observed.rule_sets)
         return after
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import structlog
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import Conflict, Refused
 from sluicegate.contracts.evidence import EvidenceKey, EvidenceSource, EvidenceStore, StageEvidence
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
@@ -29,6 +30,10 @@ class Lineage(EvidenceSource, EvidenceStore, Protocol):
 
     def fallbacks(self, rollout: str, stage: str, attempt: int) -> list[Json]:
         """Those sampled for review."""
+        ...
+
+    def drill(self, look: DrillLook) -> DrillCounts:
+        """How a drill went so far."""
         ...
 
     def forget(self, key: EvidenceKey, *, before: int) -> None:
@@ -54,6 +59,10 @@ class FoldedEvidence:
     def _watch(self, wanted: WatchLook) -> WatchEvidence:
         with self._watching:
             return fold_watch(self._lineage, wanted)
+
+    async def drill(self, wanted: DrillLook) -> DrillCounts:
+        """How a drill went so far."""
+        return await asyncio.to_thread(self._lineage.drill, wanted)
 
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
         """Fallbacks to review."""

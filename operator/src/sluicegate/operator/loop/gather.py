@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 import structlog
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from sluicegate.contracts.drills import DrillCounts, DrillLook
 from sluicegate.contracts.errors import NotFound, Problem, Refused, SluicegateError
 from sluicegate.contracts.evidence import StageEvidence
 from sluicegate.contracts.resources import (
@@ -20,10 +22,11 @@ from sluicegate.contracts.resources import (
     WorkflowRevision,
     WorkflowRollout,
 )
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Stage
 from sluicegate.contracts.watch import WatchEvidence, WatchLook
 from sluicegate.operator.ports import ExternalView, GatewayView, Json, ResourceReader, ref_of
-from sluicegate.rollout import decay, fallbacks, rule_sets
+from sluicegate.rollout import decay, drills, fallbacks, rule_sets
 from sluicegate.rollout.asking import asks
 from sluicegate.rollout.found import CarriedTable, FoundRuleSet
 from sluicegate.rollout.looks import turns_back
@@ -50,6 +53,10 @@ class EvidenceView(Protocol):
         """The same of a version that serves."""
         ...
 
+    async def drill(self, wanted: DrillLook) -> DrillCounts:
+        """How a drill went so far."""
+        ...
+
     async def sampled_fallbacks(self, wanted: Look) -> frozenset[str]:
         """The fallbacks of the stage and attempt to review, each as ``<run id>/<component>``."""
         ...
@@ -65,7 +72,7 @@ class Gatherer:
     external: ExternalView
     known: dict[Ref, tuple[tuple[str, str], FoundRuleSet]] = field(default_factory=dict)
 
-    async def workflow(self, ref: Ref) -> tuple[Json, WorkflowObserved] | None:
+    async def workflow(self, ref: Ref, now: datetime) -> tuple[Json, WorkflowObserved] | None:
         """The object as stored, whose resourceVersion the status write must still find, and the workflow with its
         revisions and rollouts; None when it is gone. Refused when it cannot be read.
         """
@@ -77,7 +84,7 @@ class Gatherer:
         revisions = await self._owned(WorkflowRevision, workflow.metadata.uid)
         serving = workflow.status.stable_revision if workflow.status is not None else None
         stable = next((one for one in revisions if one.metadata.name == serving), None)
-        return held, WorkflowObserved(
+        observed = WorkflowObserved(
             workflow=workflow,
             revisions=revisions,
             rollouts=await self._owned(WorkflowRollout, workflow.metadata.uid),
@@ -88,6 +95,7 @@ class Gatherer:
             watch=await self._watch(decay.look(workflow, revisions)),
             rule_sets=await self._rule_sets(ref.namespace, fallbacks.names(workflow.spec, (stable,))),
         )
+        return held, replace(observed, drill=await self._drill(drills.look(observed, now)))
 
     async def _rule_sets(self, namespace: str, names: Iterable[str]) -> tuple[FoundRuleSet, ...]:
         """As their status says; a workflow neither waits for a proof nor fails by a rule set."""
@@ -126,10 +134,23 @@ class Gatherer:
         item = _readable(held, FallbackRuleSet)
         judged = await _judged(item) if rule_sets.needs_proof(item) else None
         carried = [await self._carried(ref, workflow) for workflow in users[:MOST_ASKED]]
+        statuses = [
+            await self._status(Ref("AgentWorkflow", ref.namespace, one)) for one in users[:MOST_ASKED]
+        ]
         observed = RuleSetObserved(
-            rule_set=item, users=users, carried=tuple(one for one in carried if one is not None)
+            rule_set=item,
+            users=users,
+            carried=tuple(one for one in carried if one is not None),
+            statuses=tuple(one for one in statuses if one is not None),
         )
         return held, observed, judged
+
+    async def _status(self, workflow: Ref) -> WorkflowStatus | None:
+        held = await self._held(workflow)
+        try:
+            return None if held is None else typed(held, AgentWorkflow).status
+        except ValidationError:
+            return None
 
     async def _carried(self, rule_set: Ref, workflow: str) -> CarriedTable | None:
         """None: the plan has nothing of it."""
@@ -152,6 +173,16 @@ class Gatherer:
             return await self.evidence.watch(wanted)
         except SluicegateError as error:
             log.debug("watch_unknown", watched="/".join(wanted.watched), reason=str(error))
+            return None
+
+    async def _drill(self, wanted: DrillLook | None) -> DrillCounts | None:
+        """Nothing of a workflow waits for it either."""
+        if wanted is None:
+            return None
+        try:
+            return await self.evidence.drill(wanted)
+        except SluicegateError as error:
+            log.debug("drill_unknown", workflow=f"{wanted.namespace}/{wanted.workflow}", reason=str(error))
             return None
 
     async def rollout(self, ref: Ref) -> tuple[Json, RolloutObserved] | None:
