@@ -1,25 +1,31 @@
 """The book of plans in force: compiled once, replaced at once, never worse than before."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sluicegate.contracts.adapters import system
-from sluicegate.contracts.routes import RevisionBody, TrafficMode
+from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
 from sluicegate.gateway.engine import program
 from sluicegate.gateway.engine.program import Program
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
-from sluicegate.gateway.plans import PlanBook
+from sluicegate.gateway.plans import PlanBook, paths_of
 from sluicegate.gateway.worker import PlanWatch
 from sluicegate.lineage.spool import SpoolWriter
 from tests.gateway.components import component, revision, rolling, spec_of, stable_plan
+from tests.gateway.rules import rule_set
 
 KEY = WorkflowKey("default", "bot")
 URL = "http://127.0.0.1:9/"
 ONE = spec_of(component(URL))
 TWO = spec_of(component(URL), version="2")
+BROKEN = spec_of(component(URL, contract={"input": {"type": "strnig"}}), version="2")
 
 
 def test_a_plan_that_did_not_move_is_not_looked_at_again() -> None:
@@ -59,17 +65,16 @@ def test_programs_nobody_needs_are_let_go() -> None:
     book = PlanBook()
     book.update([rolling(ONE, TWO, TrafficMode.MIRROR)])
     book.update([stable_plan(ONE, version=3)])
-    assert [name for _, name in book._programs] == ["bot-1"]
+    assert [(live.stable.body.name, live.candidate) for live in book.by_key.values()] == [("bot-1", None)]
     book.update([])
-    assert (book.by_key, book.by_path, book._programs) == ({}, {}, {})
+    assert (book.by_key, book.by_path, book.served) == ({}, {}, {})
 
 
 def test_a_plan_that_cannot_be_compiled_leaves_the_old_one_and_says_why() -> None:
     book = PlanBook()
     assert book.update([stable_plan(ONE)]) == {KEY: 1}
-    broken = spec_of(component(URL, contract={"input": {"type": "strnig"}}), version="2")
     other = stable_plan(ONE, workflow="other")
-    assert book.update([rolling(ONE, broken, TrafficMode.SPLIT), other]) == {
+    assert book.update([rolling(ONE, BROKEN, TrafficMode.SPLIT), other]) == {
         WorkflowKey("default", "other"): 1
     }
     assert book.by_key[KEY].plan.version == 1
@@ -137,3 +142,53 @@ def test_a_bug_in_a_look_at_the_plans_is_told_and_ends_nothing(tmp_path: Path) -
 
 def book_versions(watch: PlanWatch) -> list[int]:
     return [live.plan.version for live in watch.book.by_key.values()]
+
+
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from("abc"), st.sampled_from(["stable", "rolling", "broken", "lease", "gone", "spoilt"])
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rounds=st.lists(MOVES, max_size=4))
+def test_a_book_that_follows_what_moves_is_the_book_of_all_plans(
+    tmp_path: Path, rounds: list[list[tuple[str, str]]]
+) -> None:
+    """Whatever is written between two looks, in any order."""
+    with TemporaryDirectory(dir=tmp_path) as folder:
+        table, reader = PlanTable(Path(folder) / "plans.db"), PlanTable(Path(folder) / "plans.db")
+        followed, version = PlanBook(), 0
+        for moves in rounds:
+            for name, move in moves:
+                version += 1
+                if move == "gone":
+                    table.delete("default", name)
+                else:
+                    table.write(moved(move, name, version, table.read("default", name)))
+            followed.change(*reader.read_moved())
+        whole = PlanBook()
+        whole.update(reader.read_all())
+        assert {key: live.plan for key, live in followed.by_key.items() if key in whole.by_key} == {
+            key: live.plan for key, live in whole.by_key.items()
+        }
+        assert (followed.served, set(followed.broken)) == (whole.served, set(whole.broken))
+        assert followed.spoilt.keys() >= whole.spoilt.keys()
+        assert set(followed.by_path) == {path for key in followed.by_key for path in paths_of(key)}
+        table.close()
+        reader.close()
+
+
+def moved(move: str, name: str, version: int, held: RoutePlan | None) -> RoutePlan:
+    match move:
+        case "rolling":
+            return rolling(ONE, TWO, TrafficMode.SPLIT, workflow=name, version=version)
+        case "broken":
+            return rolling(ONE, BROKEN, TrafficMode.SPLIT, workflow=name, version=version)
+        case "lease" if held is not None and held.lease_until is not None:
+            return replace(held, lease_until=held.lease_until + timedelta(seconds=version))
+        case "spoilt":
+            return stable_plan(ONE, workflow=name, version=version, rule_sets=(replace(rule_set(), spec={}),))
+    return stable_plan(ONE, workflow=name, version=version)

@@ -105,6 +105,7 @@ class PlanTable:
         self._connection: sqlite3.Connection | None = None
         self._held: dict[WorkflowKey, Row] = {}
         self._seen = -1  # up to which generation `_held` is what is stored
+        self._touched: set[WorkflowKey] = set()  # what moved since somebody read it
         self._decoded: dict[WorkflowKey, tuple[Row, RoutePlan]] = {}
         self._told: dict[str, dict[WorkflowKey, int]] = {}
 
@@ -142,7 +143,17 @@ class PlanTable:
         for key in sorted(rows):
             held, row = known.get(key), rows[key]
             self._decoded[key] = held if held is not None and held[0] == row else (row, _plan(row))
+        self._touched = set()
         return tuple(plan for _, plan in self._decoded.values())
+
+    def read_moved(self) -> tuple[tuple[RoutePlan, ...], tuple[WorkflowKey, ...]]:
+        """Plans that changed, and workflows that have gone, since the last read of this or of all."""
+        rows, touched = self._rows(), self._touched
+        fresh = {key: (row, _plan(row)) for key in sorted(touched) if (row := rows.get(key)) is not None}
+        gone = tuple(key for key in sorted(touched - rows.keys()) if self._decoded.pop(key, None) is not None)
+        self._decoded |= fresh
+        self._touched = set()
+        return tuple(plan for _, plan in fresh.values()), gone
 
     def acknowledge(
         self,
@@ -249,15 +260,20 @@ class PlanTable:
 
     def _refresh(self, connection: sqlite3.Connection) -> None:
         """Read what changed; who is gone shows in the count, since nothing new is missed."""
-        held, seen = (self._held, self._seen) if self._seen >= 0 else ({}, -1)
+        is_new = self._seen < 0
+        held, seen = ({}, -1) if is_new else (self._held, self._seen)
+        self._touched |= self._held.keys() if is_new else set()
         connection.execute("BEGIN")
         try:
-            for *key, version, lease, body, changed in connection.execute(_CHANGED, (seen,)):
-                held[WorkflowKey(*key)], seen = Row(version, lease, body), changed
+            for *names, version, lease, body, changed in connection.execute(_CHANGED, (seen,)):
+                key = WorkflowKey(*names)
+                held[key], seen = Row(version, lease, body), changed
+                self._touched.add(key)
             if connection.execute("SELECT COUNT(*) FROM plans").fetchone()[0] != len(held):
                 stored = set(connection.execute("SELECT namespace, workflow FROM plans"))
                 for gone in held.keys() - stored:
                     del held[gone]
+                    self._touched.add(gone)
         finally:
             connection.execute("COMMIT")
         self._held, self._seen = held, max(seen, 0)

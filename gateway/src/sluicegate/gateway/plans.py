@@ -20,6 +20,8 @@ from sluicegate.gateway.plan_table import Broken, WorkflowKey
 DEFAULT_NAMESPACE = "default"
 DRILL = "(drill)"
 """No rule set has this name."""
+Make = Callable[[RuleSetBody], RuleSet | str | None]
+"""The rule set, why it cannot be used, or None: later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,60 +47,81 @@ class LivePlan:
 
 @dataclass(slots=True)
 class PlanBook:
-    """All plans of a worker. `update` replaces them at once; runs in flight go on with theirs.
+    """All plans of a worker. Runs in flight go on with theirs when one changes.
 
-    credentials: folder of the files that hold what `secretKeyRef` names; None: there is none. spoilt: rule sets that cannot
-    be used, by workflow and name, with the reason: the last good one answers in their place, if there was one. So are drills.
-    waiting: rule sets that are not compiled yet; defers: `update` leaves them to whoever calls `fill`.
+    served: the versions to acknowledge; is_news: they, or `broken`, are not as they were acknowledged. credentials: folder of
+    the files that hold what `secretKeyRef` names; None: there is none. spoilt: rule sets that cannot be used, by workflow and
+    name, with the reason: the last good one answers in their place, if there was one. So are drills. waiting: rule sets
+    that are not compiled yet; defers: they are left to whoever calls `fill`.
     """
 
     by_key: dict[WorkflowKey, LivePlan] = field(default_factory=dict)
     by_path: dict[str, LivePlan] = field(default_factory=dict)
-    broken: tuple[Broken, ...] = ()
+    served: dict[WorkflowKey, int] = field(default_factory=dict)
+    is_news: bool = True
     spoilt: dict[tuple[WorkflowKey, str], str] = field(default_factory=dict)
     waiting: dict[tuple[WorkflowKey, str], RuleSetBody] = field(default_factory=dict)
     defers: bool = False
     credentials: Path | None = None
-    _programs: dict[tuple[WorkflowKey, str], Program] = field(default_factory=dict)
+    _broken: dict[WorkflowKey, Broken] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """Plans that cannot be served; what was served before goes on."""
+        return tuple(self._broken.values())
 
     def update(self, plans: Iterable[RoutePlan]) -> dict[WorkflowKey, int]:
-        """Take these plans, and no other. Gives the versions that are now served, for the acknowledgement."""
-        old, programs = self.by_key, self._programs
-        by_key: dict[WorkflowKey, LivePlan] = {}
-        fresh: dict[tuple[WorkflowKey, str], Program] = {}
-        broken: list[Broken] = []
-        served: dict[WorkflowKey, int] = {}
-        spoilt: dict[tuple[WorkflowKey, str], str] = {}
-        waiting: dict[tuple[WorkflowKey, str], RuleSetBody] = {}
+        """Take these plans, and no other. Gives the versions that are now served."""
+        plans = tuple(plans)
+        kept = {WorkflowKey(plan.namespace, plan.workflow) for plan in plans}
+        self.change(plans, (self.by_key.keys() | self._broken.keys()) - kept)
+        return self.served
+
+    def change(self, plans: Iterable[RoutePlan], gone: Iterable[WorkflowKey] = ()) -> None:
+        """Take these plans and drop those; all others stay, and cost nothing."""
         make = _later if self.defers else Tables().made
+        for key in gone:
+            self._drop(key)
         for plan in plans:
             key = WorkflowKey(plan.namespace, plan.workflow)
-            held = old.get(key)
-            if held is not None and held.plan is plan:
-                by_key[key], served[key] = held, plan.version
-                _keep(key, held, fresh)
-                spoilt |= {name: why for name, why in self.spoilt.items() if name[0] == key}
-                waiting |= {name: body for name, body in self.waiting.items() if name[0] == key}
+            held = self.by_key.get(key)
+            if held is not None and held.plan is plan and key not in self._broken:
                 continue
             try:
-                live = _live(plan, partial(_program, key, programs, fresh, self.credentials))
-                rules, bad, late = _rules(plan, {} if held is None else held.rules, make)
-                drills, why = drills_of(plan)
-                bad |= {} if why is None else {DRILL: why}
-                by_key[key], served[key] = replace(live, rules=rules, drills=drills), plan.version
-                spoilt |= {(key, name): why for name, why in bad.items()}
-                waiting |= {(key, body.name): body for body in late}
+                self._take(key, plan, held, make)
             except Exception as error:  # noqa: BLE001 - one workflow's plan; the others are served
                 reason = str(error) if isinstance(error, Refused | ValidationError) else repr(error)
-                broken.append(Broken(key, plan.version, reason))
-                if key in old:
-                    by_key[key] = old[key]
-                    _keep(key, old[key], fresh)
-                    waiting |= {name: body for name, body in self.waiting.items() if name[0] == key}
-        self.by_key, self._programs, self.broken = by_key, fresh, tuple(broken)
-        self.spoilt, self.waiting = spoilt, waiting
-        self.by_path = {path: live for key, live in by_key.items() for path in _paths(key)}
-        return served
+                self._broken[key], self.is_news = Broken(key, plan.version, reason), True
+                self.served.pop(key, None)
+
+    def _take(self, key: WorkflowKey, plan: RoutePlan, held: LivePlan | None, make: Make) -> None:
+        live = _live(plan, partial(_program, key, _programs_of(held), self.credentials))
+        rules, bad, late = _rules(plan, {} if held is None else held.rules, make)
+        drills, why = drills_of(plan)
+        bad |= {} if why is None else {DRILL: why}
+        self._settle(key, held)
+        live = replace(live, rules=rules, drills=drills)
+        self.by_key[key] = live
+        self.by_path |= dict.fromkeys(_paths(key), live)
+        self.spoilt |= {(key, name): why for name, why in bad.items()}
+        self.waiting |= {(key, body.name): body for body in late}
+        was_broken = self._broken.pop(key, None) is not None
+        self.is_news |= was_broken or self.served.get(key) != plan.version
+        self.served[key] = plan.version
+
+    def _drop(self, key: WorkflowKey) -> None:
+        self._settle(key, self.by_key.pop(key, None))
+        for path in _paths(key):
+            self.by_path.pop(path, None)
+        self.served.pop(key, None)
+        self._broken.pop(key, None)
+        self.is_news = True
+
+    def _settle(self, key: WorkflowKey, held: LivePlan | None) -> None:
+        """What was said of this plan's rule sets and drills holds no more."""
+        for name in (DRILL, *(body.name for body in held.plan.rule_sets)) if held is not None else ():
+            self.spoilt.pop((key, name), None)
+            self.waiting.pop((key, name), None)
 
     def fill(self, wanted: RuleSetBody, made: RuleSet | str) -> None:
         """What one of `waiting` came to, for each plan that waits for the same table."""
@@ -177,7 +200,7 @@ def _live(plan: RoutePlan, program: Callable[[RevisionBody], Program]) -> LivePl
 
 
 def _rules(
-    plan: RoutePlan, before: Mapping[str, RuleSet], make: Callable[[RuleSetBody], RuleSet | str | None]
+    plan: RoutePlan, before: Mapping[str, RuleSet], make: Make
 ) -> tuple[dict[str, RuleSet], dict[str, str], list[RuleSetBody]]:
     """The plan's rule sets, why some cannot be used, and which are still to be made: for both the one of that name from
     `before` goes on.
@@ -210,23 +233,17 @@ def _milliseconds(at: datetime | None) -> float:
     return float("inf") if at is None else at.timestamp() * 1000.0
 
 
+def _programs_of(live: LivePlan | None) -> dict[str, Program]:
+    """By revision."""
+    held = () if live is None else (live.stable, live.candidate)
+    return {program.body.name: program for program in held if program is not None}
+
+
 def _program(
-    key: WorkflowKey,
-    known: dict[tuple[WorkflowKey, str], Program],
-    fresh: dict[tuple[WorkflowKey, str], Program],
-    credentials: Path | None,
-    body: RevisionBody,
+    key: WorkflowKey, known: Mapping[str, Program], credentials: Path | None, body: RevisionBody
 ) -> Program:
-    name = (key, body.name)
-    found = known.get(name)
+    found = known.get(body.name)
     # The digest leaves out what runs do not depend on (redaction, for one), so the whole body is compared.
     if found is None or found.body != body:
         found = compile_program(key.namespace, key.workflow, body, credentials)
-    fresh[name] = found
     return found
-
-
-def _keep(key: WorkflowKey, live: LivePlan, fresh: dict[tuple[WorkflowKey, str], Program]) -> None:
-    for program in (live.stable, live.candidate):
-        if program is not None:
-            fresh[(key, program.body.name)] = program

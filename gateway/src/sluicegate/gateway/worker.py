@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from sluicegate.gateway.business import RuleSet
 from sluicegate.gateway.engine.kernel import Kernel
 from sluicegate.gateway.escalation_ledger import Ledger
 from sluicegate.gateway.patience import PatientProtocol, sweep
-from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
+from sluicegate.gateway.plan_table import PlanTable
 from sluicegate.gateway.plans import PlanBook, compiled
 from sluicegate.gateway.protocols.places import CREDENTIALS
 from sluicegate.gateway.serving import RunService
@@ -72,10 +72,9 @@ class PlanWatch:
     spool: SpoolWriter
     generation: int = -1
     told_generation: int = -1
-    served: dict[WorkflowKey, int] = field(default_factory=dict)
     acknowledged_at: datetime | None = None
-    is_acknowledged: bool = False
     trouble: str | None = None
+    complaints: frozenset[tuple[str, str, str]] = frozenset()
 
     def look(self, now: datetime) -> None:
         """One look: a small read; more only when something changed."""
@@ -127,52 +126,48 @@ class PlanWatch:
     def fill(self, wanted: RuleSetBody, made: RuleSet | str) -> None:
         """A rule set that was waited for."""
         self.book.fill(wanted, made)
-        if isinstance(made, str):
-            self._tell_spoilt()
+        self._complain()
 
-    def _tell_spoilt(self) -> None:
-        for (workflow, name), reason in self.book.spoilt.items():
-            log.error(
-                "rule_set_not_used",
-                worker=self.worker,
-                workflow=f"{workflow.namespace}/{workflow.workflow}",
-                rule_set=name,
-                reason=reason,
-            )
+    def _complain(self) -> None:
+        """Of what cannot be used, once."""
+        found = {
+            (f"{key.namespace}/{key.workflow}", name, why) for (key, name), why in self.book.spoilt.items()
+        }
+        found |= {(f"{one.key.namespace}/{one.key.workflow}", "", one.reason) for one in self.book.broken}
+        for workflow, name, reason in sorted(found - self.complaints):
+            if name:
+                log.error(
+                    "rule_set_not_used", worker=self.worker, workflow=workflow, rule_set=name, reason=reason
+                )
+            else:
+                log.error("plan_not_served", worker=self.worker, workflow=workflow, reason=reason)
+        self.complaints = frozenset(found)
 
     def _tell(self, now: datetime) -> None:
         """Acknowledge what is new, or give a sign of life; everything again when the table knows nothing of us."""
         age = (now - self.acknowledged_at).total_seconds() if self.acknowledged_at else HEARTBEAT_SECONDS
         is_due = self.told_generation != self.generation or not 0.0 <= age < HEARTBEAT_SECONDS
-        if self.is_acknowledged and not is_due:
+        if not (self.book.is_news or is_due):
             return
         try:
-            if not (self.is_acknowledged and self.table.still_alive(self.worker, now, self.generation)):
+            if self.book.is_news or not self.table.still_alive(self.worker, now, self.generation):
                 self.table.acknowledge(
-                    self.worker, self.served, now, generation=self.generation, broken=self.book.broken
+                    self.worker, self.book.served, now, generation=self.generation, broken=self.book.broken
                 )
         except Unavailable as error:
             if sqlite_files.is_busy(error.__cause__) and 0.0 <= age < 2 * HEARTBEAT_SECONDS:
                 return  # somebody else writes just now; the next look tells it
             raise
-        self.acknowledged_at, self.is_acknowledged, self.told_generation = now, True, self.generation
+        self.acknowledged_at, self.told_generation, self.book.is_news = now, self.generation, False
 
     def _take(self, generation: int) -> None:
-        plans, before = self.table.read_all(), self.book.broken
-        served = self.book.update(plans)
-        if served != self.served or self.book.broken != before:
-            self.is_acknowledged = False
-        self.served, self.generation = served, generation
-        self._tell_spoilt()
-        for broken in self.book.broken:
-            key = f"{broken.key.namespace}/{broken.key.workflow}"
-            log.error(
-                "plan_not_served",
-                worker=self.worker,
-                workflow=key,
-                version=broken.version,
-                reason=broken.reason,
-            )
+        """What moved; everything at first, and after a look that came to no end."""
+        if self.generation < 0 or self.trouble is not None:
+            self.book.update(self.table.read_all())
+        else:
+            self.book.change(*self.table.read_moved())
+        self.generation = generation
+        self._complain()
 
 
 @dataclass(slots=True, kw_only=True)
