@@ -17,6 +17,7 @@ DATA: dict[str, Any] = {
         "rules": [{"id": "late", "when": [{"column": "x"}]}],
         "semantics": [{"field": "input.history[*].phone", "values": [{"value": "paid"}]}],
         "skipStages": ["Canary"],
+        "digits": [{"id": "1"}, {"id": "2"}],
     }
 }
 
@@ -30,6 +31,7 @@ DATA: dict[str, Any] = {
         ("spec.rules[0].when[0].column", "spec.rules[late].when[0].column"),
         ("spec.semantics[0].values[0]", "spec.semantics[input.history[*].phone].values[paid]"),
         ("spec.steps[2]", "spec.steps[2]"),  # two of this name
+        ("spec.digits[0]", "spec.digits[0]"),  # [1] is the second item
         ("spec.steps[9].when", "spec.steps[9].when"),
         ("spec.skipStages[0]", "spec.skipStages[0]"),
         ("spec.contract.sla", "spec.contract.sla"),

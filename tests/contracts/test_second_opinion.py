@@ -72,8 +72,8 @@ def test_a_value_is_valid_where_both_say_so() -> None:
 
 
 def test_the_stricter_one_counts_and_the_disagreement_is_told() -> None:
-    """python's `re` lets $ match before a line break at the end; ECMA 262, which JSON Schema refers to, does not."""
-    found = second_opinion({"type": "string", "pattern": "^a$"}, "spec.contract.output").of("a\n", "output")
+    """python's jsonschema takes every text with an @ for an address; RFC 5321 does not."""
+    found = second_opinion({"type": "string", "format": "email"}, "spec.contract.output").of("@", "output")
     assert not found.is_valid
     assert found.disagreement is not None
     assert (found.disagreement.code, found.disagreement.path) == (
@@ -84,11 +84,58 @@ def test_the_stricter_one_counts_and_the_disagreement_is_told() -> None:
 
 
 def test_a_second_validator_that_cannot_answer_leaves_the_first() -> None:
-    """python's `re` knows no \\p{…}."""
-    found = second_opinion({"type": "string", "pattern": "^\\p{L}+$"}, "x").of("é", "output")
+    schema = {"patternProperties": {"^x-": True}, "unevaluatedProperties": False}
+    found = second_opinion(schema, "x").of({"x-a": 1}, "output")
     assert found.is_valid
     assert found.disagreement is not None
     assert "gave no answer" in found.disagreement.message
+
+
+PATTERNS = {"^\\p{L}+$": {"type": "integer"}}
+CLOSED = {"patternProperties": PATTERNS, "properties": {"1": {}}, "additionalProperties": False}
+HANGS = "^(a+)+$"
+LONG = "a" * 64 + "!"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "is_valid"),
+    [
+        # school arithmetic on the decimals as they are written
+        ({"multipleOf": 0.01}, 19.99, True),
+        ({"multipleOf": 0.01}, 0.07, True),
+        ({"multipleOf": 0.1}, 0.3, True),
+        ({"multipleOf": 0.01}, 1.0, True),
+        ({"multipleOf": 0.5}, 1e308, True),
+        ({"multipleOf": 0.01}, 0.305, False),
+        ({"multipleOf": 2}, 3, False),
+        ({"multipleOf": 2}, True, True),  # no number
+        # ECMA 262, with the flag u
+        ({"format": "regex"}, "\\p{L}", True),
+        ({"not": {"format": "regex"}}, "\\p{L}", False),
+        ({"format": "regex"}, "(", False),
+        ({"pattern": "^\\p{L}+$"}, "é", True),
+        ({"pattern": "^a$"}, "a\n", False),
+        ({"pattern": "a"}, 7, True),
+        (CLOSED, {"é": 1, "1": "x"}, True),
+        (CLOSED, {"é": "x"}, False),
+        (CLOSED, {"2": 1}, False),
+        (CLOSED, [], True),
+        # these take python's `re` 2^64 steps
+        ({"pattern": HANGS}, LONG, False),
+        ({"patternProperties": {HANGS: False}}, {LONG: 1}, True),
+        ({"patternProperties": {HANGS: True}, "additionalProperties": False}, {LONG: 1}, False),
+        ({"propertyNames": {"pattern": HANGS}}, {LONG: 1}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "dialect", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema"]
+)
+def test_both_read_decimals_and_patterns_alike(dialect: str, schema: Any, value: Any, is_valid: bool) -> None:
+    both = second_opinion({"$schema": dialect, **schema}, "x")
+    found = both.of(value, "output")
+    assert (found.is_valid, found.disagreement) == (is_valid, None)
+    assert (list(both.refusals(value)) == []) is is_valid
 
 
 @pytest.fixture

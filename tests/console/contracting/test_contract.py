@@ -319,6 +319,60 @@ def test_a_baseline_of_a_comparison_lets_what_was_broken_pass_and_no_more(cli: C
     assert (said.code, "of the baseline's findings no longer occur" in said.out + said.err) == (0, True)
 
 
+TWICE = CLEAN.replace("spec:\n", "spec:\n  version: 1.0.0\n  version: 1.0.0\n", 1)
+OTHER = CLEAN.replace("my-agent", "other")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "is_gone"),
+    [
+        ("a field given twice", TWICE, False),
+        ("a document that is no object among others", f"{CLEAN}---\n- 1\n---\n{OTHER}", False),
+        ("wrong syntax behind a good document", f"{OTHER}---\n{BROKEN}", False),
+        ("wrong syntax before a good document", f"{BROKEN}\n---\n{OTHER}", False),
+        ("more than a file may hold", CLEAN + "#" * 5_000_000, False),
+        ("no YAML, and the file is gone", BROKEN, True),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
+)
+@pytest.mark.parametrize("old", ["git:main", "git:main:flows"])
+def test_an_old_file_that_may_hide_a_removal_is_refused(
+    cli: Cli, repository: Path, old: str, sentence: str, text: str, is_gone: bool
+) -> None:
+    write(Path("flows/a.yaml"), text)
+    write(Path("flows/c.yaml"), CLEAN.replace("my-agent", "third"))
+    commit()
+    Path("flows/a.yaml").unlink() if is_gone else write(Path("flows/a.yaml"), CLEAN)
+    said = cli("contract", "diff", old, "flows")
+    assert (said.code, "now counts as new" in said.out) == (exits.REFUSED, False), said.out
+
+
+def test_a_baseline_of_several_files_compares_them_as_one_side(cli: Cli, here: Path) -> None:
+    for folder in ("old", "new"):
+        write(Path(folder, "a.yaml"), CLEAN)
+        write(Path(folder, "b.yaml"), OTHER)
+    files = ("-f", "new/a.yaml", "-f", "new/b.yaml")
+    said = cli("contract", "baseline", *files, "--against", "old")
+    assert (said.code, json.loads(said.out)["findings"]) == (0, []), "nothing was removed"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-f", "gone.yaml"), "No such file"),
+        (("-f", "flows/a.yaml", "--against", "git:nope"), "no such revision"),
+        (("-f", "flows/a.yaml", "--against", "gone.yaml"), "No such file"),
+        (("-f", "-", "--against", "git:main"), "cannot be compared"),
+    ],
+    ids=["a file", "a revision", "an old file", "standard input"],
+)
+def test_a_baseline_is_not_written_of_what_cannot_be_read(
+    cli: Cli, repository: Path, words: tuple[str, ...], told: str
+) -> None:
+    said = cli("contract", "baseline", *words)
+    assert (said.code, said.out, told in said.err) == (exits.REFUSED, "", True), said
+
+
 def test_the_first_workflow_of_a_repository_is_new(cli: Cli, here: Path) -> None:
     run("init", "-q", "-b", "main")
     others = {

@@ -178,9 +178,14 @@ def test_only_what_is_not_in_the_baseline_fails() -> None:
     assert new.result is Result.FAILED
 
 
-def test_a_baseline_leaves_out_what_is_waived_or_cannot_be_read_and_has_no_order_of_its_own() -> None:
+def test_a_baseline_is_refused_for_what_cannot_be_read() -> None:
+    with pytest.raises(Refused):
+        baseline.of(report(finding(), finding(refused=True, path="y")))
+
+
+def test_a_baseline_leaves_out_what_is_waived_and_has_no_order_of_its_own() -> None:
     others = [finding(path=f"spec.{name}") for name in "cab"]
-    kept = baseline.of(report(*others, finding(Standing.WAIVED, path="x"), finding(refused=True, path="y")))
+    kept = baseline.of(report(*others, finding(Standing.WAIVED, path="x")))
     assert [one.path for one in kept.findings] == ["spec.a", "spec.b", "spec.c"]
     assert kept == baseline.of(report(*reversed(others), *others))
 

@@ -42,6 +42,11 @@ def load(text: bytes | str, *, source: str = "-") -> tuple[Document, ...]:
     return _documents(_read(content, source), source)
 
 
+def is_syntax(problems: tuple[Problem, ...]) -> bool:
+    """Whether `load` refused a text because it is no YAML, and not because of what it holds."""
+    return all(problem.message.startswith(("not valid YAML: ", "not valid JSON: ")) for problem in problems)
+
+
 def _read(content: str, source: str) -> list[Loaded]:
     """YAML; or, where it is JSON as well, the values as JSON has them, with YAML's lines when it could tell them."""
     loaded: list[Loaded] = []

@@ -38,8 +38,8 @@ _NAMES = ("name", "id", "field", "value")
 def named(path: str, data: Any) -> str:
     """The path with the names of list items in place of their numbers: ``spec.steps[plan].when``.
 
-    An item has a name when it has a `name`, `id`, `field` or `value` that no other item of the list has. The others keep
-    their number, and so does all of a path that `data` does not have.
+    An item has a name when it has a `name`, `id`, `field` or `value` that no other item of the list has, and that is not
+    itself a number. The others keep their number, and so does all of a path that `data` does not have.
     """
     told, at = "", 0
     for step in _STEP.finditer(path):
@@ -61,7 +61,7 @@ def named(path: str, data: Any) -> str:
 def _name(items: list[Any], number: int) -> str | None:
     item = items[number] if number < len(items) else None
     word = next((word for word in _NAMES if isinstance(item, dict) and isinstance(item.get(word), str)), None)
-    if word is None or item is None:
+    if word is None or item is None or item[word].isdecimal():  # [1] is the second item, whatever its name
         return None
     same = [one for one in items if isinstance(one, dict) and one.get(word) == item[word]]
     return str(item[word]) if len(same) == 1 else None

@@ -1,6 +1,7 @@
 """Two validators: a value is valid where both say so. For checks before a release, not for runs.
 
-The product validates with jsonschema-rs; here python's jsonschema (extra `ci`) looks as well. Neither fetches anything.
+The product validates with jsonschema-rs; here python's jsonschema (extra `ci`) looks as well, with some keywords of
+`second_keywords`. Neither fetches anything, and neither can be made to take long by a pattern.
 Where they disagree the stricter one counts, and the disagreement is told, since another consumer may see it as either does.
 """
 
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sluicegate.contracts import second_keywords
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
 from sluicegate.contracts.runs import Violation
 from sluicegate.contracts.schemas import Schema, SchemaCheck, compile_schema
@@ -55,7 +57,7 @@ class SecondOpinion:
     def _second(self, value: Any) -> tuple[list[str] | None, str | None]:
         try:
             return list(self.refusals(value)), None
-        except Exception as error:  # noqa: BLE001 - patterns of another dialect, recursion: its own kinds of failure
+        except Exception as error:  # noqa: BLE001 - recursion, numbers too large: its own kinds of failure
             return None, f"{type(error).__name__}: {str(error)[:160]}"
 
     def _told(self, message: str) -> Diagnostic:
@@ -78,6 +80,9 @@ def _refusals(schema: Schema) -> Callable[[Any], Iterable[str]]:
     dialect = (
         {"$schema": schema.get("$schema", _DEFAULT)} if isinstance(schema, dict) else {"$schema": _DEFAULT}
     )
-    cls = jsonschema.validators.validator_for(dialect)
-    validator = cls(schema, registry=Registry(), format_checker=cls.FORMAT_CHECKER)
+    known = jsonschema.validators.validator_for(dialect)
+    cls = jsonschema.validators.extend(known, second_keywords.of(known, jsonschema.ValidationError, schema))
+    formats = jsonschema.FormatChecker(formats=())
+    formats.checkers = known.FORMAT_CHECKER.checkers | {"regex": (second_keywords.is_regex, ())}
+    validator = cls(schema, registry=Registry(), format_checker=formats)
     return lambda value: (error.message for error in validator.iter_errors(value))

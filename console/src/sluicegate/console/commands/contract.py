@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from sluicegate.console.commands import contract_init, contract_test
 from sluicegate.console.commands.apply import Files, Recursive
 from sluicegate.console.contracting.options import Judge, judged
 from sluicegate.console.contracting.words import LevelWord, Mode
-
-if TYPE_CHECKING:
-    from sluicegate.console.contracting.report import Report
 
 app = typer.Typer(no_args_is_help=True, help="Contracts in CI: check, diff, test, init, baseline, waive.")
 app.command("test")(contract_test.try_components)
@@ -59,20 +56,10 @@ def diff(
 
     `sluicegate contract diff git:origin/main workflow.yaml` compares with the base branch. A file that is new breaks nothing.
     """
-    found = _differences(old, new, recursive, level, judge.mode)
-    return judge.conclude(found.tool, found.subjects, found.notes)
-
-
-def _differences(old: str, new: str, recursive: bool, level: LevelWord, mode: Mode) -> "Report":
     from sluicegate.console.contracting import comparing
-    from sluicegate.console.contracting.report import Report
-    from sluicegate.contracts.compatibility import Level
 
-    before = comparing.side(old, recursive=recursive, beside=new)
-    after = comparing.side(new, recursive=recursive)
-    wanted = Level(level.value.capitalize())
-    subjects = comparing.diff(before, after, level=wanted, mode=mode, where=new)
-    return Report(tool=comparing.TOOL, subjects=subjects, notes=after.notes)
+    found = comparing.report(old, [new], recursive=recursive, level=level, mode=judge.mode)
+    return judge.conclude(found.tool, found.subjects, found.notes)
 
 
 @app.command()
@@ -84,22 +71,28 @@ def baseline(
         str | None,
         typer.Option(
             metavar="OLD",
-            help="And the findings of `contract diff OLD` with each file, for its --baseline.",
+            help="And the findings of `contract diff OLD` with all these files, for its --baseline.",
             show_default=False,
         ),
     ] = None,
     level: Annotated[LevelWord, typer.Option(help="Of `contract diff`.")] = LevelWord.SEMANTIC,
 ) -> None:
-    """Print the findings of today as a baseline, so that only new ones fail: `… > .sluicegate/baseline.json`."""
+    """Print the findings of today as a baseline, so that only new ones fail: `… > .sluicegate/baseline.json`.
+
+    Exit code 2, and nothing printed, when a file cannot be read or would be refused.
+    """
     from sluicegate.console.contracting import baseline as baselines
-    from sluicegate.console.contracting import checking, reading, settling, waivers
+    from sluicegate.console.contracting import checking, comparing, reading, settling, waivers
     from sluicegate.console.contracting.options import day
     from sluicegate.console.contracting.report import Report
 
+    if against is not None:
+        comparing.check_paths(filename)
     subjects = checking.check(reading.files(filename, recursive=recursive), mode)
     reports = [Report(tool=checking.TOOL, subjects=subjects)]
     if against is not None:
-        reports += [_differences(against, str(one), recursive, level, mode) for one in filename]
+        new = [str(one) for one in filename]
+        reports.append(comparing.report(against, new, recursive=recursive, level=level, mode=mode))
     allowed, today = settling.Allowed(waivers=waivers.read(None)), day(None)
     known = baselines.of(*(settling.settle(report, allowed, today) for report in reports))
     output.echo(output.as_json(known.to_json()))

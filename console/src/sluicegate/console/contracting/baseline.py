@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from sluicegate.console.contracting.report import Finding, Report, Standing
+from sluicegate.console.contracting.report import Report, Standing
+from sluicegate.contracts.diagnostics import Diagnostic
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.explanations import explain
 from sluicegate.contracts.resources.base import Model
@@ -45,8 +46,19 @@ class Baseline(Model):
 
 
 def of(*reports: Report) -> Baseline:
-    """Every finding of the reports that a waiver does not cover and that can be lived with."""
-    kept = [(one.diagnostic, report.tool) for report in reports for one in report.findings if _counts(one)]
+    """Every finding of the reports that a waiver does not cover.
+
+    Raises Refused with those that cannot be lived with: what could not be read is not known, so nothing of it is.
+    """
+    refused = [one.diagnostic for report in reports for one in report.findings if one.refused]
+    if refused:
+        raise Refused(tuple(dict.fromkeys(map(_problem, refused))))
+    kept = [
+        (one.diagnostic, report.tool)
+        for report in reports
+        for one in report.findings
+        if one.standing is not Standing.WAIVED
+    ]
     known = {
         one.fingerprint: Known(
             fingerprint=one.fingerprint,
@@ -61,8 +73,8 @@ def of(*reports: Report) -> Baseline:
     return Baseline(findings=tuple(sorted(known.values(), key=_order)))
 
 
-def _counts(finding: Finding) -> bool:
-    return not finding.refused and finding.standing is not Standing.WAIVED
+def _problem(one: Diagnostic) -> Problem:
+    return Problem(path=one.path, message=one.message, hint=one.hint, source=one.source, line=one.line)
 
 
 def _order(known: Known) -> tuple[str, ...]:

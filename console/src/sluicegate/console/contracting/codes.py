@@ -31,7 +31,7 @@ OWN: Final[Mapping[str, Code]] = {
         title="neither shown nor refuted",
         meaning="Whether everything that one side may send is taken by the other could not be decided within the limits of the proof, and no value was found that shows the "
         "contrary; or the old version of `contract diff` would itself be refused now. It fails with `--mode enforce`, and warns with `--mode report`. An old file of a revision "
-        "that is no YAML at all only warns: nobody could have applied it, and what comes in its place counts as new.",
+        "that is no YAML at all and is still there only warns: nobody could have applied it, and what comes in its place counts as new.",
         remedy="Write the two schemas more alike, or waive it until a day.",
     ),
     REMOVED: Code(

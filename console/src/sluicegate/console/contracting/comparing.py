@@ -1,6 +1,7 @@
 """`contract diff`: the objects of two sides, matched by kind and name, and what changed for those who rely on them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -9,26 +10,47 @@ from sluicegate.console.contracting import git, reading
 from sluicegate.console.contracting.checking import judged, refusals
 from sluicegate.console.contracting.codes import NOT_PROVEN, REMOVED, RENAMED
 from sluicegate.console.contracting.reading import Loaded, Read
-from sluicegate.console.contracting.report import Finding, Subject, unreadable
-from sluicegate.console.contracting.words import Mode
-from sluicegate.console.files import SUFFIXES
+from sluicegate.console.contracting.report import Finding, Report, Subject, unreadable
+from sluicegate.console.contracting.words import LevelWord, Mode
+from sluicegate.console.files import STDIN, SUFFIXES
 from sluicegate.contracts.compatibility import Comparison, Level, Verdict, compare
 from sluicegate.contracts.diagnostics import Diagnostic, Severity
-from sluicegate.contracts.documents import EMPTY, Document, load
+from sluicegate.contracts.documents import EMPTY, Document, is_syntax, load
 from sluicegate.contracts.errors import Problem, Refused
 from sluicegate.contracts.parsing import placed
 from sluicegate.contracts.resources import AgentWorkflow
 
 TOOL = "contract diff"
 CHECK = "compatibility"
+_BETWEEN = re.compile(rb"^---(?=\s|\Z)", re.MULTILINE)
 
 
-def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
-    """One side. text: a file or folder, ``git:<revision>:<path>``, or ``git:<revision>`` for the path of `beside`.
+def report(old: str, new: Sequence[str], *, recursive: bool, level: LevelWord, mode: Mode) -> Report:
+    """What `old` and all of `new` together differ in; `side` says how they are written."""
+    if len(new) == 1:
+        after = side(new[0], recursive=recursive)
+    else:
+        after = reading.files([Path(one) for one in new], recursive=recursive)
+    before = side(old, recursive=recursive, beside=new)
+    wanted = Level(level.value.capitalize())
+    subjects = diff(before, after, level=wanted, mode=mode, where=", ".join(new))
+    return Report(tool=TOOL, subjects=subjects, notes=after.notes)
+
+
+def check_paths(new: Sequence[Path]) -> None:
+    """Raises Refused for standard input: it has no former version, and is read only once."""
+    if STDIN in new:
+        hint = "write it into a file, and name that"
+        raise Refused((Problem(path="-f", message="cannot be compared", value=str(STDIN), hint=hint),))
+
+
+def side(text: str, *, recursive: bool, beside: Sequence[str] = ()) -> Loaded:
+    """One side. text: a file or folder, ``git:<revision>:<path>``, or ``git:<revision>`` for the paths of `beside`.
 
     beside: the new side, when this is the old one. With ``git:<revision>`` files that were renamed since are found under
     their former names. When a revision has no documents of this product, the old side is empty: everything is new. A path
-    of its own must be there. An old file of a revision that holds no document is told and compared with nothing.
+    of its own must be there. An old file of a revision that is no YAML is told and compared with nothing, if it is still
+    there now; else it is refused, as all that holds more than can be told.
     """
     if not text.startswith(git.PREFIX):
         return reading.files([Path(text)], recursive=recursive)
@@ -38,19 +60,34 @@ def side(text: str, *, recursive: bool, beside: str | None = None) -> Loaded:
         return Loaded(reads=(), unreadable=_from(error, text))
 
 
-def _of_git(text: str, beside: str | None, *, recursive: bool) -> Loaded:
+def _of_git(text: str, beside: Sequence[str], *, recursive: bool) -> Loaded:
     name, _, given = text.removeprefix(git.PREFIX).partition(":")
     at = git.revision(name)
     if given:
         files = git.listed(at, Path(given), recursive=recursive) or (Path(given),)
-        return _parsed(at, _wanted(files, Path(given)), text, is_old=beside is not None)
-    if beside is None or beside.startswith(git.PREFIX):
+        wanted = _wanted(files, Path(given))
+        kept = {file for file in wanted if any(_is_there(file, Path(given), one) for one in beside)}
+        return _parsed(at, wanted, text, kept if beside else None)
+    if not beside or any(one.startswith(git.PREFIX) for one in beside):
         raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
-    path = Path(beside)
-    files = _wanted(git.listed(at, path, recursive=recursive), path)
-    former = git.earlier(at, path, recursive=recursive)
-    files += _wanted(former, path) if path.is_dir() else former
-    return _parsed(at, files, text, is_old=True)
+    files, kept = (), set()
+    for path in map(Path, beside):
+        found = _wanted(git.listed(at, path, recursive=recursive), path)
+        former = git.earlier(at, path, recursive=recursive)
+        renamed = _wanted(former, path) if path.is_dir() else former
+        kept |= {*renamed, *(file for file in found if file.is_file())}
+        files += found + renamed
+    return _parsed(at, files, text, kept)
+
+
+def _is_there(file: Path, given: Path, new: str) -> bool:
+    """Whether `file` of the old side `given` has one in its place on the new side."""
+    if new.startswith(git.PREFIX):
+        name, _, path = new.removeprefix(git.PREFIX).partition(":")
+        return file in git.listed(git.revision(name), Path(path))
+    if git.seen(file) == git.seen(given):
+        return (Path(new) / file.name if Path(new).is_dir() else Path(new)).is_file()
+    return (Path(new) / PurePosixPath(file).relative_to(git.seen(given))).is_file()
 
 
 def _wanted(files: tuple[Path, ...], named: Path) -> tuple[Path, ...]:
@@ -58,28 +95,47 @@ def _wanted(files: tuple[Path, ...], named: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if file.suffix in SUFFIXES or PurePosixPath(file) == git.seen(named))
 
 
-def _parsed(at: git.Revision, files: tuple[Path, ...], where: str, *, is_old: bool) -> Loaded:
-    missing: list[Problem] = []
+def _parsed(at: git.Revision, files: tuple[Path, ...], where: str, kept: set[Path] | None) -> Loaded:
+    """kept: of an old side, the files that are still there; None for a new side."""
+    unread: list[Problem] = []
     broken: list[Problem] = []
-    found = list(_documents(at, files, missing, broken))
-    if not is_old:
-        return reading.parsed(found, [*missing, *broken], where=where)
-    told = tuple(problem for problem in broken if problem.message != EMPTY)
-    return replace(reading.parsed(found, missing, where=where, may_be_empty=True), broken=told)
+    found = list(_documents(at, files, unread, broken, kept))
+    loaded = reading.parsed(found, unread, where=where, may_be_empty=kept is not None)
+    return replace(loaded, broken=tuple(broken))
 
 
 def _documents(
-    at: git.Revision, files: tuple[Path, ...], missing: list[Problem], broken: list[Problem]
+    at: git.Revision,
+    files: tuple[Path, ...],
+    unread: list[Problem],
+    broken: list[Problem],
+    kept: set[Path] | None,
 ) -> Iterator[Document]:
-    """missing, broken: filled with what git does not give, and with what holds no document."""
+    """unread, broken: filled with what cannot be read, and with what never could be where it is still there."""
     for file in files:
-        source, told = f"{git.PREFIX}{at.name}:{file}", missing
+        source, content = f"{git.PREFIX}{at.name}:{file}", b""
         try:
             content = git.content(at, file)
-            told = broken
             yield from load(content, source=source)
         except Refused as error:
-            told += _from(error, source)
+            problems = _from(error, source)
+            if kept is not None and problems[0].message == EMPTY:
+                continue
+            is_broken = kept is not None and file in kept and _is_no_yaml(problems, content)
+            (broken if is_broken else unread).extend(problems)
+
+
+def _is_no_yaml(problems: tuple[Problem, ...], content: bytes) -> bool:
+    """Whether the syntax is wrong, and in every document of the file: none could have been applied."""
+    return is_syntax(problems) and not any(map(_is_readable, _BETWEEN.split(content)))
+
+
+def _is_readable(content: bytes) -> bool:
+    try:
+        load(content)
+    except Refused as error:
+        return not (is_syntax(error.problems) or error.problems[0].message == EMPTY)
+    return True
 
 
 def _from(error: Refused, source: str) -> tuple[Problem, ...]:
@@ -206,7 +262,7 @@ def _lost(old: Read, refusals: tuple[Finding, ...]) -> Diagnostic:
 
 
 def _broken(problem: Problem, where: str) -> Subject:
-    """Of an old file that holds no document: nobody could have applied it, so that what comes in its place breaks nothing."""
+    """Of an old file that is no YAML: nobody could have applied it, so that what comes in its place breaks nothing."""
     diagnostic = Diagnostic(
         code=NOT_PROVEN,
         severity=Severity.WARNING,

@@ -34,8 +34,8 @@ class Read:
 class Loaded:
     """All documents of this product in some files.
 
-    unreadable: problems of files of which no document is known; broken: the same of an old revision, where it counts for
-    nothing. others: documents of other products, passed over.
+    unreadable: problems of files of which no document is known; broken: of files of an old revision that are no YAML, and
+    count for nothing. others: documents of other products, passed over.
     """
 
     reads: tuple[Read, ...]
