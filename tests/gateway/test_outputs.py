@@ -1,16 +1,19 @@
 """What the gateway notes of components' outputs, for ComponentDrift."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 
-from sluicegate.contracts.evidence import VECTOR, Observation
+from sluicegate.contracts.evidence import MOST_NUMBERS, VECTOR, Observation
+from sluicegate.contracts.observed import ObservedField
 from sluicegate.contracts.resources.workflow import WorkflowSpec
 from sluicegate.contracts.routes import Share, TrafficMode
 from sluicegate.contracts.stages import Stage, Verdict
+from sluicegate.gateway import outputs
 from sluicegate.gateway.outputs import projected
 from sluicegate.lineage import entries
 from sluicegate.observability.fold import Fold
@@ -113,6 +116,22 @@ def test_a_long_vector_is_projected_so_that_distances_stay_on_average() -> None:
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
     assert projected(vector.tolist()) == found
     assert projected((2.0 * vector).tolist()) == pytest.approx([2.0 * value for value in found], rel=1e-5)
+
+
+def test_of_many_vectors_no_more_are_read_than_are_kept() -> None:
+    class Read(list[float]):
+        times = 0
+
+        def __iter__(self) -> Iterator[float]:
+            Read.times += 1
+            return super().__iter__()
+
+    once = Read([0.5] * 64)
+    field = ObservedField(component="planner", output="embedding", keys=((),), numeric=True, length=64)
+    assert len(outputs._projected([once], field)) == VECTOR
+    for_one, Read.times = Read.times, 0
+    assert len(outputs._projected([once] * 200, field)) == MOST_NUMBERS
+    assert Read.times == for_one * MOST_NUMBERS // VECTOR
 
 
 async def test_what_is_absent_is_a_value_of_its_own() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from sluicegate.contracts.evidence import ArmFacts, Observation
 from sluicegate.contracts.resources.workflow import WorkflowSpec, WorkflowStatus
 from sluicegate.contracts.sla import Measure, Promise
 from sluicegate.contracts.stages import Verdict
 from sluicegate.contracts.watch import Alarm, WatchedPromise, WatchEvidence
+from sluicegate.observability.watch import Watch
 from sluicegate.rollout import conditions, decay, promising
 from sluicegate.rollout.model import Emit, Plan, WorkflowObserved
 from sluicegate.rollout.workflows import reconcile_workflow
@@ -166,6 +168,32 @@ def test_events(story: str) -> None:
         assert told(again) == [], "a restart tells nothing again"
         assert again.status == plan.status, "and writes nothing"
     assert found == expected
+
+
+def test_a_change_of_the_watch_neither_ends_a_breach_nor_tells_it_again() -> None:
+    look = decay.look(seen().workflow, (STABLE,))
+    assert look is not None
+    watch = Watch(look)
+
+    def serve(first: int, units: int) -> None:
+        slow = ArmFacts(success=1.0, latencies_ms=(900.0,))
+        for number in range(first, first + units):
+            watch.add(
+                Observation(
+                    sequence=number, key=look.watched.key, unit=f"u{number}", runs=(f"run-{number}",),
+                    at=at(number / 3600), stable=slow,
+                )
+            )  # fmt: skip
+
+    serve(1, 80)
+    plan = reconcile_workflow(seen(watch.evidence()), T0)
+    assert told(plan) == ["SlaBreached"]
+    watch = Watch.anew(watch.to_bytes(), replace(look, tolerance=look.tolerance + 0.01, baseline=2))
+    for first in (81, 82, 400):
+        plan = reconcile_workflow(seen(watch.evidence(), plan), at(1))
+        assert said(plan) == ("True", "PromiseBroken")
+        assert told(plan) == []
+        serve(first, 80)
 
 
 def test_the_event_has_both_numbers_since_when_and_a_run() -> None:

@@ -163,3 +163,65 @@ def test_a_coordinate_that_never_varied_and_the_largest_numbers_are_far() -> Non
     assert found.outputs is not None
     name, candidate, _ = found.outputs.counts[-1]
     assert (name, candidate) == ("far from stable's first", 58.0)
+
+
+def repeated(count: int, mine: list[float], theirs: list[float], first: int = 1) -> list[Observation]:
+    return [
+        unit(first + number, Stage.SHADOW, candidate=at(mine), stable=at(theirs)) for number in range(count)
+    ]
+
+
+FIXED = points.ATTEMPTS * points.CALIBRATION
+ALWAYS = [0.1] * VECTOR
+
+
+def test_what_always_gives_the_same_numbers_is_not_far_from_itself() -> None:
+    """0.1 has no exact double or single."""
+    found = folded(repeated(FIXED + 100, ALWAYS, ALWAYS), EMBEDDING)
+    assert found.outputs is not None
+    assert found.outputs.counts == (("in region 1", 100.0, 100.0), ("far from stable's first", 0.0, 0.0))
+
+
+def test_another_constant_is_shown_to_differ() -> None:
+    found = folded(repeated(FIXED + 100, [0.05, *ALWAYS[1:]], ALWAYS), EMBEDDING)
+    assert found.harm_log_e > math.log(340)
+    assert found.safe_log_e < 0.0
+
+
+@pytest.mark.parametrize("kinds", [1, points.REGIONS])
+def test_requests_that_repeat_set_no_regions(kinds: int) -> None:
+    """Stable's first vectors are those of a few requests; then real traffic, which the candidate answers quite differently."""
+    generator = np.random.default_rng(12)
+    observations: list[Observation] = []
+    for number in range(1, points.CALIBRATION + 1):
+        same = [0.5 * (number % kinds)] * VECTOR
+        observations += repeated(1, same, same, first=number)
+    for number in range(points.CALIBRATION + 1, 600):
+        mine, theirs = (
+            generator.normal(0.5, 10.0, VECTOR).tolist(),
+            generator.normal(0.5, 1.0, VECTOR).tolist(),
+        )
+        observations += repeated(1, mine, theirs, first=number)
+    found = folded(observations, EMBEDDING)
+    assert found.outputs is not None
+    assert found.units == 599 - 2 * points.CALIBRATION
+    assert found.harm_log_e > math.log(340)
+    assert found.safe_log_e < 0.0
+    assert found.outputs.counts[-1][2] < 0.5 * found.units
+
+
+def test_regions_that_do_not_hold_what_stable_gives_prove_nothing() -> None:
+    """Far too long the same request: all that comes later is far, of both arms, however different they are."""
+    generator = np.random.default_rng(13)
+    observations = repeated(FIXED, ALWAYS, ALWAYS)
+    for number in range(FIXED + 1, FIXED + 300):
+        mine, theirs = generator.standard_normal((2, VECTOR)).tolist()
+        observations += repeated(1, mine, theirs, first=number)
+    found = folded(observations, EMBEDDING)
+    assert (found.units, found.safe_log_e, found.growth) == (299, 0.0, 0.0)
+    settled = [
+        *repeated(FIXED, ALWAYS, ALWAYS),
+        *observations[FIXED:][:20],
+        *repeated(200, ALWAYS, ALWAYS, first=FIXED + 21),
+    ]
+    assert folded(settled, EMBEDDING).safe_log_e > 0.0, "when most of stable lies in them again, they do"

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -104,7 +105,7 @@ def _numbers(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...]:
         for value in found
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
     )
-    return tuple(usable)[:MOST_NUMBERS]
+    return tuple(islice(usable, MOST_NUMBERS))
 
 
 def _projected(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...]:
@@ -114,6 +115,8 @@ def _projected(outputs: Iterable[Any], field: ObservedField) -> tuple[float, ...
         is_whole = isinstance(vector, list | tuple) and len(vector) == field.length
         if is_whole and all(_is_finite(value) for value in vector):
             found += projected(vector)
+        if len(found) >= MOST_NUMBERS:
+            break
     return tuple(found)[:MOST_NUMBERS]
 
 

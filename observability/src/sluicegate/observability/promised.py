@@ -33,18 +33,19 @@ def stakes(limit: float) -> tuple[float, ...]:
 class Detector:
     """Has the mean risen above `limit`? Values in [0, 1]. Constant size."""
 
-    __slots__ = ("_capital", "_run", "_stakes", "limit")
+    __slots__ = ("_capital", "_runs", "_stakes", "limit")
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self._stakes = stakes(limit)
         self._capital = [0.0] * len(self._stakes)
-        self._run = Excursion()
+        self._runs = [Excursion() for _ in self._stakes]
 
     def add(self, value: float, at: datetime) -> float:
         """Fold one value; the detector then."""
-        above, middle = value - self.limit, self._stakes[len(self._stakes) // 2]
-        self._run.add(value, math.log1p(middle * above), at)
+        above = value - self.limit
+        for stake, run in zip(self._stakes, self._runs, strict=True):
+            run.add(value, math.log1p(stake * above), at)
         self._capital = [
             (1.0 + stake * above) * (capital + 1.0)
             for stake, capital in zip(self._stakes, self._capital, strict=True)
@@ -52,20 +53,21 @@ class Detector:
         return sum(self._capital) / len(self._capital)
 
     def alarm(self, at: datetime, run: str) -> Alarm:
-        """As of the last value."""
-        after, since = self._run.total / self._run.n, self._run.since or at
-        return Alarm(before=self.limit, after=after, units=self._run.n, since=since, at=at, run=run)
+        """As of the last value. after and since: at the stake that won most, which is the one that suits the change."""
+        won = self._runs[self._capital.index(max(self._capital))]
+        after, since = won.total / won.n, won.since or at
+        return Alarm(before=self.limit, after=after, units=won.n, since=since, at=at, run=run)
 
     def to_json(self) -> list[Any]:
         """State."""
-        return [list(self._capital), self._run.to_json()]
+        return [list(self._capital), [run.to_json() for run in self._runs]]
 
     def restore(self, data: list[Any]) -> None:
         """The inverse of to_json, into a detector of the same limit."""
-        capital, run = data
-        if len(capital) != len(self._stakes):
+        capital, runs = data
+        if not len(capital) == len(runs) == len(self._stakes):
             raise ValueError(f"state has {len(capital)} stakes, this version has {len(self._stakes)}")
-        self._capital, self._run = [float(one) for one in capital], Excursion(*run)
+        self._capital, self._runs = [float(one) for one in capital], [Excursion(*run) for run in runs]
 
 
 class Promised:

@@ -16,6 +16,9 @@ from sluicegate.observability.drift.frozen import Frozen
 from sluicegate.observability.promised import Promised
 
 FORMAT: Final = 2
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+_OBJECT: Final = ("watched", "since")
+"""By which a look is of the same version of the same object."""
 
 
 class Watch:
@@ -120,8 +123,8 @@ class Watch:
 
     @classmethod
     def from_bytes(cls, data: bytes, look: WatchLook) -> "Watch":
-        """The inverse of to_bytes. Raises Conflict when something else was watched (start anew, and say so), Refused
-        when it cannot be read.
+        """The inverse of to_bytes. Raises Conflict when something else was watched (go on with `anew`, and say so),
+        Refused when it cannot be read.
         """
         try:
             state = json.loads(data)
@@ -134,11 +137,32 @@ class Watch:
                 detector.restore(kept)
             for output, kept in zip(watch._outputs, state["outputs"], strict=True):
                 output.restore(kept)
-            for promised, kept in zip(watch._promises, state.get("promises", ()), strict=False):
-                promised.restore(kept)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+            watch._restore_promises(state)
+        except _UNREADABLE as error:
             raise Refused((Problem(path="watch", message=f"cannot be read: {error}"),)) from error
         return watch
+
+    @classmethod
+    def anew(cls, data: bytes, look: WatchLook) -> "Watch":
+        """A watch with a new baseline. The promises of the same version go on, from the unit on that they saw last, so that
+        a breach stays open; of what cannot be read nothing does.
+        """
+        watch = cls(look)
+        try:
+            state, wanted = json.loads(data), _described(look)
+            is_same = state["format"] == FORMAT and all(
+                state["look"][part] == wanted[part] for part in _OBJECT
+            )
+            if is_same and state.get("promises"):
+                watch._restore_promises(state)
+                watch.cursor = int(state["cursor"])
+        except _UNREADABLE:
+            return cls(look)
+        return watch
+
+    def _restore_promises(self, state: Any) -> None:
+        for promised, kept in zip(self._promises, state.get("promises", ()), strict=False):
+            promised.restore(kept)
 
 
 _LOOK: Final = TypeAdapter(WatchLook)

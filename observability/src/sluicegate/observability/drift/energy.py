@@ -40,7 +40,8 @@ def cut(found: Sequence[Sequence[float]], chosen: Sequence[bool]) -> float:
 def p_value(pairs: Sequence[Pair], *seed: object) -> float:
     """The chance of an energy distance at least this large, where the points of each pair might as well have changed places.
 
-    Holds for every number of pairs, whatever they depend on, as long as each is as likely either way round. Permutations
+    Holds for every number of pairs, as long as each is as likely either way round and none depends on which way round earlier
+    ones were. Permutations
     are drawn one by one until ENOUGH of them are as far apart (p = ENOUGH / drawn) or there are DRAWS of them (p = (1 + as
     far) / (1 + DRAWS)): Besag and Clifford, Biometrika 78 (1991). seed: of the draws, no part of what is compared. Raises ValueError without pairs.
     """
@@ -61,7 +62,7 @@ def log_e(p: float) -> float:
     """Log of an e-value that any valid p is worth: (1 - p + p ln p) / (p ln² p), the mean over k of k p^(k - 1).
 
     Its expectation under the null is at most 1 (Vovk and Wang, Annals of Statistics 49, 2021), so that the product over looks at
-    fresh pairs is an e-process: how often one looked is paid for. 0.001 is worth 20.8, 0.05 is worth 1.78, 1 a half. p: above 0.
+    fresh pairs is an e-process in the looks, at each of which it may be read: how often one looked is paid for. Between them it stays. 0.001 is worth 20.8, 0.05 is worth 1.78, 1 a half. p: above 0.
     """
     if p >= 1.0:
         return -math.log(2.0)

@@ -126,6 +126,7 @@ class Outputs:
         kept = [shift.kept(n, margin) for shift in stays]
         weakest = min(range(len(stays)), key=kept.__getitem__)
         cloud = self._kind.look if isinstance(self._kind, Points) else None
+        is_blind = isinstance(self._kind, Points) and self._kind.is_blind
         return SignalEvidence(
             signal=plain.signal,
             component=plain.component,
@@ -135,9 +136,9 @@ class Outputs:
             candidate=moves[surest].candidate / n,
             stable=moves[surest].stable / n,
             harm_log_e=_with_cloud(_mixture(moves, found), cloud),
-            safe_log_e=kept[weakest],
+            safe_log_e=0.0 if is_blind else kept[weakest],
             margin=margin,
-            growth=stays[weakest].growth(n, margin),
+            growth=0.0 if is_blind else stays[weakest].growth(n, margin),
             witnesses=self._witnesses(moves, surest),
             outputs=OutputCounts(
                 moved=moves[surest].name,

@@ -10,7 +10,7 @@ import math
 import struct
 from base64 import b64decode, b64encode
 from bisect import insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import add, mul
 from typing import Any, Final
@@ -25,13 +25,19 @@ CALIBRATION: Final = 32
 """Vectors of stable by which scale and regions are set."""
 REGIONS: Final = 6
 """Beside the one for what lies far from all of them."""
+ATTEMPTS: Final = 10
+"""Calibrations at most. One that finds no more points than REGIONS tells no distance between them, and the next vectors are learned
+instead; after the last it is taken as it is: what gave so few for so long gives no others.
+"""
 SAMPLE: Final = 32
 """Pairs of a look: of those that differ, since equal points say nothing whichever way round."""
 
 _INSIDE: Final = 64
 _MIDDLE: Final = 128
 """A byte is 128 in the middle of the calibration's range and moves by 64 over all of it."""
-_LARGEST: Final = 1e30
+_SINGLE: Final = struct.Struct(f"{VECTOR}f")
+_LARGEST: Final = (2.0 - 2.0**-23) * 2.0**127
+"""Of single precision (IEEE 754)."""
 _FIBONACCI: Final = 2654435769
 """2^32 over the golden ratio: multiples modulo 2^32 lie evenly (Knuth, The Art of Computer Programming 3, 6.4)."""
 
@@ -40,6 +46,7 @@ class Points:
     """Regions of one field, and the pairs that wait for the next look."""
 
     __slots__ = (
+        "_attempts",
         "_bins",
         "_differing",
         "_learned",
@@ -53,6 +60,7 @@ class Points:
     )
 
     def __init__(self) -> None:
+        self._attempts = 0
         self._learned: list[tuple[float, ...]] = []
         self._scale: tuple[tuple[float, ...], ...] = ()  # by coordinate: steps for 1; where 0 lies
         self._middles: tuple[tuple[int, ...], ...] = ()
@@ -73,16 +81,19 @@ class Points:
         """Spend a unit on the regions."""
         mean = _mean(stable, field)
         if mean is not None:
-            bounded = [min(max(value, -_LARGEST), _LARGEST) for value in mean]
-            self._learned.append(struct.unpack(f"{VECTOR}f", struct.pack(f"{VECTOR}f", *bounded)))
+            self._learned.append(mean)
         if len(self._learned) >= CALIBRATION:
+            self._attempts += 1
             self._set(self._learned)
             self._learned = []
 
     def _set(self, learned: list[tuple[float, ...]]) -> None:
         self._scale = tuple(zip(*map(_scale, zip(*learned, strict=True)), strict=True))
-        codes = [tuple(self._code(vector)) for vector in learned]
-        self._middles = tuple(dict.fromkeys(codes))[:REGIONS]
+        codes = tuple(dict.fromkeys(tuple(self._code(vector)) for vector in learned))
+        if len(codes) <= REGIONS and self._attempts < ATTEMPTS:
+            self._scale = ()
+            return
+        self._middles = codes[:REGIONS]
         self._radius = max(min(math.dist(code, middle) for middle in self._middles) for code in codes)
         self._shifts = [Shift() for _ in range(len(self._middles) + 1)]
         self._bins = [[0.0, 0.0] for _ in self._shifts]
@@ -94,6 +105,11 @@ class Points:
         except (ValueError, OverflowError):  # what lies far outside lies at the edge
             places = map(add, map(mul, vector, steps), zeros)
             return bytes([int(min(max(place, 0.0), 255.0)) for place in places])
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether more than half of stable's units are far: the regions do not describe it, and equal shares say nothing."""
+        return bool(self._bins) and self._bins[-1][1] > 0.5 * sum(stable for _, stable in self._bins)
 
     def vector(self, facts: ArmFacts | None, field: str) -> Vector | None:
         """The point, as text, of the mean over the unit's runs."""
@@ -168,6 +184,7 @@ class Points:
     def to_json(self) -> dict[str, Any]:
         """State."""
         return {
+            "attempts": self._attempts,
             "learned": _packed(f"{VECTOR}f", self._learned),
             "scale": _packed(f"{VECTOR}d", self._scale),
             "middles": _packed(f"{VECTOR}B", self._middles),
@@ -187,6 +204,7 @@ class Points:
     def from_json(cls, data: Mapping[str, Any]) -> "Points":
         """The inverse of to_json."""
         made = cls()
+        made._attempts = int(data["attempts"])
         made._learned = _unpacked(f"{VECTOR}f", data["learned"])
         made._scale = tuple(_unpacked(f"{VECTOR}d", data["scale"]))
         made._middles = tuple(_unpacked(f"{VECTOR}B", data["middles"]))
@@ -206,12 +224,21 @@ class Points:
 
 
 def _mean(facts: ArmFacts | None, field: str) -> tuple[float, ...] | None:
-    """Of the unit's vectors; None without a whole one, or when a number is not finite."""
+    """Of the unit's vectors, in single precision; None without a whole one, or when a number is not finite."""
     found = () if facts is None else facts.numbers.get(field, ())
     count = len(found) // VECTOR
     if not count or len(found) % VECTOR or not math.isfinite(sum(found)):
         return None
-    return found if count == 1 else tuple(sum(found[place::VECTOR]) / count for place in range(VECTOR))
+    return _single(found if count == 1 else [sum(found[place::VECTOR]) / count for place in range(VECTOR)])
+
+
+def _single(mean: Sequence[float]) -> tuple[float, ...]:
+    """As the state keeps it, so that what is learned and what is compared with it are rounded alike."""
+    try:
+        packed = _SINGLE.pack(*mean)
+    except OverflowError:
+        packed = _SINGLE.pack(*(min(max(value, -_LARGEST), _LARGEST) for value in mean))
+    return _SINGLE.unpack(packed)
 
 
 def _scale(values: tuple[float, ...]) -> tuple[float, float]:

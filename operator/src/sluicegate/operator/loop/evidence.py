@@ -108,7 +108,7 @@ def _watched(lineage: EvidenceStore, wanted: WatchLook) -> Watch:
         return Watch.from_bytes(saved, wanted)
     except (Conflict, Refused) as error:
         log.warning("watch_starts_anew", watched="/".join(wanted.watched), reason=str(error))
-        return Watch(wanted)
+        return Watch.anew(saved, wanted)
 
 
 def _loaded(lineage: EvidenceStore, wanted: Look) -> Fold:
