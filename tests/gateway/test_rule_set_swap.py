@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sluicegate.contracts.adapters import system
 from sluicegate.contracts.routes import RoutePlan, RuleSetBody
 from sluicegate.gateway import worker
 from sluicegate.gateway.plan_table import PlanTable
@@ -78,6 +79,20 @@ def test_what_only_words_changed_of_is_not_compiled_again() -> None:
         "for nights",
         None,
     ]
+
+
+def test_the_first_plans_come_with_their_rules_however_late_and_the_next_defer(tmp_path: Path) -> None:
+    table, spool = PlanTable(tmp_path / "plans.db", creates=False), SpoolWriter(tmp_path / "spool", "w0")
+    watch = PlanWatch(table=table, book=PlanBook(), worker="w0", spool=spool)
+    watch.look(system.now())
+    assert not watch.readiness()[0], "there is no table yet"
+    writer = PlanTable(tmp_path / "plans.db")
+    writer.write(plan("bot", 1, OLD))
+    watch.look(system.now())
+    assert (watch.readiness()[0], versions(watch.book), watch.book.waiting) == (True, ["1.2.0"], {})
+    writer.write(plan("bot", 2, NEW))
+    watch.look(system.now())
+    assert (versions(watch.book), len(watch.book.waiting)) == (["1.2.0"], 1)
 
 
 async def test_a_worker_compiles_in_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,20 +3,26 @@
 import asyncio
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import structlog.testing
 
+from sluicegate.contracts.errors import Unavailable
+from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.loop.clock import HostClock
 from sluicegate.operator.loop.controller import Controller, Pace
 from sluicegate.operator.loop.evidence import FoldedEvidence
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
+from sluicegate.operator.loop.users import Users
 from sluicegate.operator.ports import Json
 from sluicegate.rollout import fallbacks, rule_sets
 from sluicegate.rollout.model import Ref
-from tests.gateway.rules import TABLE
+from tests.gateway.components import stable_plan
+from tests.gateway.rules import TABLE, guarded
+from tests.gateway.rules import rule_set as body
 from tests.operator.samples import decision, staged
 from tests.operator.world import World
 
@@ -124,7 +130,103 @@ async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_na
         return prove(item)
 
     monkeypatch.setattr(rule_sets, "judge", slow)
-    loop = Controller(
+    loop = running(world)
+    task = asyncio.ensure_future(loop.run())
+    try:
+        await world.memory.create(rule_set())
+        assert await asyncio.to_thread(begun.wait, 30)
+        wanted = staged("1.0.0", "http://127.0.0.1:9")
+        wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
+        await world.memory.create(wanted)
+        await until(world, BOT, ("Unknown", "RuleSetProving"))
+        goes_on.set()
+        await until(world, BOT, ("True", "RuleSetReady"))
+        async with asyncio.timeout(
+            25
+        ):  # the rule set is looked at again when its table is in the plan, no minute later
+            while await standing(world) != ("Healthy", "Serving"):
+                world.gateways.acknowledge()
+                loop.add(BOT)
+                await asyncio.sleep(0.05)
+        await change(world, version="2.0.0")
+        async with asyncio.timeout(30):
+            while carried(world) != ["2.0.0"]:  # noqa: ASYNC110 - for the loop
+                await asyncio.sleep(0.01)
+    finally:
+        goes_on.set()
+        await ended(task)
+
+
+async def test_a_plan_that_cannot_be_read_costs_no_proof_and_wakes_no_alarm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await with_rule_set()
+    proofs, prove, read = [], rule_sets.judge, world.gateways.plan
+
+    def counted(item: Any) -> Any:
+        proofs.append(item)
+        return prove(item)
+
+    async def spoilt(*_: str) -> RoutePlan | None:
+        raise Unavailable("the plan in a ConfigMap cannot be read")
+
+    monkeypatch.setattr(rule_sets, "judge", counted)
+    monkeypatch.setattr(world.gateways, "plan", spoilt)
+    assert await world.loop.handle(CARE)
+    assert await standing(world) == ("Healthy", "Serving"), "it flaps"
+    await change(world, version="2.0.0")
+    assert await world.loop.handle(CARE)
+    assert await world.loop.handle(CARE)
+    assert await standing(world) == ("Progressing", "Programming")
+    assert len(proofs) == 1
+    monkeypatch.setattr(world.gateways, "plan", read)
+    await looked(world)
+    await world.loop.handle(CARE)
+    assert await standing(world) == ("Healthy", "Serving")
+    assert len(proofs) == 1
+
+
+async def standing(world: World) -> tuple[str, str]:
+    """The phase, and why it is ready or not."""
+    status = (await world.memory.get(CARE))["status"]
+    (ready,) = [one for one in status["conditions"] if one["type"] == "Ready"]
+    return status["phase"], ready["reason"]
+
+
+def test_a_plan_that_gets_a_table_is_news_to_its_rule_set_and_the_same_plan_again_is_not() -> None:
+    users, bare = Users(), stable_plan(guarded("http://127.0.0.1:9/"))
+    bot = Ref("AgentWorkflow", "default", "echo")
+    first, second = (replace(bare, rule_sets=(body(version=version),)) for version in ("1.2.0", "2.0.0"))
+    moves = [users.carries(bot, plan) for plan in (None, bare, first, first, second, bare, None)]
+    assert moves == [frozenset(), frozenset(), {CARE}, frozenset(), {CARE}, {CARE}, frozenset()]
+
+
+async def test_a_leader_that_goes_waits_for_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, begun, goes_on = World(), threading.Event(), threading.Event()
+
+    def slow(_: Any) -> Any:
+        begun.set()
+        goes_on.wait(60)
+        return rule_sets.Judged(problems="cut", is_broken=True)
+
+    monkeypatch.setattr(rule_sets, "judge", slow)
+    loop = running(world)
+    task = asyncio.ensure_future(loop.run())
+    try:
+        await world.memory.create(rule_set())
+        assert await asyncio.to_thread(begun.wait, 30)
+        async with asyncio.timeout(30):
+            await loop.drain()
+        assert not goes_on.is_set()
+        assert ("FallbackRuleSet", "Done") not in world.told.looks
+    finally:
+        goes_on.set()
+        await ended(task)
+
+
+def running(world: World) -> Controller:
+    """A loop of its own on the time of the host."""
+    return Controller(
         store=world.store,
         gatherer=Gatherer(
             store=world.store,
@@ -137,25 +239,12 @@ async def test_a_long_proof_holds_up_no_workflow_and_its_end_wakes_those_that_na
         metrics=world.told,
         pace=Pace(workers=1),
     )
-    task = asyncio.ensure_future(loop.run())
-    try:
-        await world.memory.create(rule_set())
-        assert await asyncio.to_thread(begun.wait, 30)
-        wanted = staged("1.0.0", "http://127.0.0.1:9")
-        wanted["spec"]["businessFallback"] = {"ruleSet": "care"}
-        await world.memory.create(wanted)
-        await until(world, BOT, ("Unknown", "RuleSetProving"))
-        goes_on.set()
-        await until(world, BOT, ("True", "RuleSetReady"))
-        await change(world, version="2.0.0")
-        async with asyncio.timeout(30):
-            while carried(world) != ["2.0.0"]:  # noqa: ASYNC110 - for the loop
-                await asyncio.sleep(0.01)
-    finally:
-        goes_on.set()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+
+
+async def ended(task: asyncio.Future[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 def carried(world: World) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from sluicegate.contracts.resources import FallbackRuleSet
 from sluicegate.contracts.resources.base import Metadata
 from sluicegate.contracts.resources.fallback import RuleSetStatus
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.rollout import rule_sets
 from sluicegate.rollout.found import CarriedTable
 from sluicegate.rollout.model import Emit, Plan, RuleSetObserved
@@ -122,7 +123,7 @@ NEXT = (("bot", "2.0.0", TWO), ("web", "2.0.0", TWO))
             (carried(*NEXT[0]), carried(*NEXT[1], followed=False)), "1.2.0", "Programming", id="gateways lag"
         ),
         pytest.param((carried(*NEXT[0]), carried(*NEXT[1])), "2.0.0", "Serving", id="all follow"),
-        pytest.param((), None, "Programming", id="no plan has any"),
+        pytest.param((), None, "Unused", id="no plan has any"),
     ],
 )  # fmt: skip
 def test_the_version_that_serves_is_the_one_before_until_every_gateway_has_the_next(
@@ -135,8 +136,8 @@ def test_the_version_that_serves_is_the_one_before_until_every_gateway_has_the_n
     found = told(plan, "Ready")
     assert found is not None
     assert found[1] == ready
-    assert (plan.requeue_after is None) == (ready == "Serving")
-    assert (told(plan, "Reconciling") is None) == (ready == "Serving")
+    assert (plan.requeue_after is None) == (ready != "Programming")
+    assert (told(plan, "Reconciling") is None) == (ready != "Programming")
     assert events(plan) == (["RuleSetServing"] if ready == "Serving" else [])
 
 
@@ -164,13 +165,65 @@ def test_users_are_counted_and_the_first_fifty_named() -> None:
     assert (status.users, status.used_by) == (60, names[:50])
 
 
-def test_what_others_keep_in_the_status_stays() -> None:
-    kept = {"last_passed_drill_at": T0 - timedelta(days=1), "next_drill_at": T0 + timedelta(days=1)}
-    status = looked(rule_set(proved().model_copy(update=kept), 2), Judged(digest=ONE), carried()).status
-    assert {name: getattr(status, name) for name in kept} == kept
+def test_the_status_says_when_a_user_passed_a_drill_last_and_when_the_next_begins() -> None:
+    day = timedelta(days=1)
+    users = tuple(
+        WorkflowStatus(last_passed_drill_at=T0 - ago * day, next_drill_at=T0 + ahead * day)
+        for ago, ahead in ((1, 9), (2, 8))
+    )
+    observed = RuleSetObserved(
+        rule_set=rule_set(), users=("bot", "web"), carried=(carried(), carried("web")), statuses=users
+    )
+    status = reconcile_rule_set(observed, Judged(digest=ONE), T0).status
+    assert (status.last_passed_drill_at, status.next_drill_at) == (T0 - day, T0 + 8 * day)
 
 
 def test_a_table_that_nobody_carries_any_more_serves_nobody() -> None:
     before = looked(rule_set(), Judged(digest=ONE), carried()).status
     after = looked(rule_set(before), None).status
     assert (before.serving_version, after.serving_version, after.users) == ("1.2.0", None, 0)
+
+
+def test_a_table_that_only_a_wish_names_waits_for_nobody() -> None:
+    plan = looked(rule_set(), Judged(digest=ONE), users=("bot",))
+    assert (plan.status.phase, plan.requeue_after) == ("Healthy", None)
+    assert plan.status.message == "1.2.0 is proved; no plan has it yet"
+    come = looked(rule_set(plan.status), None, carried(followed=False))
+    assert (told(come, "Ready"), come.requeue_after) == (
+        ("Unknown", "Programming"),
+        rule_sets.UNSETTLED_SECONDS,
+    )
+
+
+def unread(status: RuleSetStatus, generation: int = 1, *plans: CarriedTable) -> Plan[RuleSetStatus]:
+    """A look in which the plan of "bot" could not be read."""
+    item = rule_set(status, generation)
+    users = ("bot", *(one.workflow for one in plans))
+    judged = Judged(digest=ONE) if needs_proof(item) else None
+    return reconcile_rule_set(
+        RuleSetObserved(rule_set=item, users=users, carried=plans, unknown=("bot",)), judged, T0
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "generation", "plans", "ready"),
+    [
+        pytest.param((carried(),), 1, (), ("True", "Serving"), id="it served"),
+        pytest.param((carried(), carried("web")), 1, (carried("web"),), ("True", "Serving"), id="another has it"),
+        pytest.param((), 1, (), ("True", "Unused"), id="no plan had it"),
+        pytest.param((carried(followed=False),), 1, (), ("Unknown", "Programming"), id="it was on its way"),
+        pytest.param(
+            (carried(),), 1, (carried("web", followed=False),), ("Unknown", "Programming"), id="another lags"
+        ),
+        pytest.param((carried(),), 2, (), ("Unknown", "Programming"), id="the spec is new"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_read_takes_nothing_back_and_is_looked_at_again(
+    before: tuple[CarriedTable, ...], generation: int, plans: tuple[CarriedTable, ...], ready: tuple[str, str]
+) -> None:
+    old = looked(rule_set(), Judged(digest=ONE), *before).status
+    plan = unread(old, generation, *plans)
+    assert (told(plan, "Ready"), told(plan, "Proven")) == (ready, ("True", "Proved"))
+    assert plan.requeue_after == rule_sets.UNSETTLED_SECONDS
+    assert plan.status.serving_digest == old.serving_digest
+    assert events(plan) == []

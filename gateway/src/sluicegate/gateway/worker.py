@@ -167,6 +167,7 @@ class PlanWatch:
         else:
             self.book.change(*self.table.read_moved())
         self.generation = generation
+        self.book.defers = True  # ready: from now on users wait
         self._complain()
 
 
@@ -233,7 +234,6 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
     app = App(service=service, book=watch.book, readiness=watch.readiness, on_crash=_crashed)
     server = _server(app)
     watch.look(system.now())
-    watch.book.defers = True  # from now on users wait
     gc.collect()
     gc.freeze()  # what is there now stays: a full collection would look at it for 30 ms and answer nobody
     try:

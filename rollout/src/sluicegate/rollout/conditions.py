@@ -148,7 +148,7 @@ _REFUSALS: Final = ("RuleSetInvalid", "VersionReused", "ProofFailed")
 OF_RULE_SET: Final = (
     Definition(
         "Ready",
-        "The table is proved, and every gateway of the workflows that name it has it. False: it is not used, and what answered before "
+        "The table is proved, and every gateway has the plans with it, or no plan has it. False: it is not used, and what answered before "
         "goes on. Unknown: on its way to the gateways.",
         ("Serving", "Unused", "Programming", *_REFUSALS),
     ),
@@ -207,11 +207,11 @@ REASONS: Final[dict[str, str]] = {
     "SharedEndpoint": "A component, or a Service, has a new version but would be answered by the same process as before.",
     "Stable": "The wish is stable.",
     "StableMissing": "The stable revision is not found; the last plan goes on.",
-    "Serving": "Every gateway answers with it.",
+    "Serving": "Every gateway has the plan with it.",
     "Steady": "Neither a fall of the reward nor a rise of a fallback rate is shown; or no move of an output.",
     "Sufficient": "Every required gate is decided.",
     "Undecided": "Of a promise neither is shown, that it is broken or that it is kept.",
-    "Unused": "No workflow names it.",
+    "Unused": "No workflow names it, or no plan has it yet.",
     "Verified": "No problem.",
     "VersionReused": "The version is already the name of another body, or of another table.",
     **dict.fromkeys((*_STATES, *_OUTCOMES), "A state or outcome of the rollout, in its own words."),

@@ -26,7 +26,7 @@ REASONS: Final = {
     "DecisionRefused": "A person's act did not fit; the message says why.",
     "DecisionExpired": "A person's act came too late.",
     "RuleSetRefused": "A rule set is not used: its proof does not hold, or its version was the name of another table.",
-    "RuleSetServing": "Every gateway answers with another table of a rule set.",
+    "RuleSetServing": "Every gateway has the plan with another table of a rule set.",
     "GatewayWorkerDied": "A gateway worker ended unasked and is started again.",
 }
 """What each reason means; docs/reference/conditions.md is made of it."""

@@ -228,12 +228,13 @@ class RolloutObserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSetObserved:
     """All that `reconcile_rule_set` needs, but the proof. users: names of the workflows that use it, in order. carried: what the
-    plans of the first of them have of it. statuses: of the same workflows.
+    plans of the first of them have of it. unknown: those whose plan could not be read. statuses: of the same workflows.
     """
 
     rule_set: FallbackRuleSet
     users: tuple[str, ...] = ()
     carried: tuple[CarriedTable, ...] = ()
+    unknown: tuple[str, ...] = ()
     statuses: tuple[WorkflowStatus, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""One look at a rule set: is its table proved, under a name of its own, and do the gateways answer with it.
+"""One look at a rule set: is its table proved, under a name of its own, and do the gateways have it.
 
 The proof is made once for each generation and kept in the status: whoever reads the object later, another leader or a
 workflow, takes it from there. The operator makes it beside the loop (`needs_proof`, `judge`), and nothing waits for it.
@@ -99,7 +99,9 @@ def reconcile_rule_set(
         }
     )
     return Plan(
-        status=status, actions=tuple(_told(item, old, status)), requeue_after=_requeue(proven, settled)
+        status=status,
+        actions=tuple(_told(item, old, status)),
+        requeue_after=_requeue(observed, proven, settled),
     )
 
 
@@ -142,10 +144,11 @@ def _named(item: FallbackRuleSet, status: RuleSetStatus, now: datetime) -> tuple
 
 
 def _with_use(observed: RuleSetObserved, status: RuleSetStatus) -> RuleSetStatus:
-    """Who names it, and what answers there: while plans or gateways differ, what answered before."""
+    """Who names it, and which table gateways have: while plans or gateways differ, or are not known, that of before."""
     tables = {(one.version, one.digest) for one in observed.carried if one.is_followed}
-    is_one = len(tables) == 1 and all(one.is_followed for one in observed.carried)
-    before = (status.serving_version, status.serving_digest) if observed.carried else (None, None)
+    is_one = len(tables) == 1 and not observed.unknown and all(one.is_followed for one in observed.carried)
+    is_carried = observed.carried or observed.unknown
+    before = (status.serving_version, status.serving_digest) if is_carried else (None, None)
     version, digest = tables.pop() if is_one else before
     return status.model_copy(
         update={
@@ -191,12 +194,25 @@ def _ready(observed: RuleSetObserved, status: RuleSetStatus, proven: Wanted) -> 
         for one in observed.carried
         if not one.is_followed or (one.version, one.digest) != (version, status.digest)
     ]
-    if late or not observed.carried:
-        whose = ", ".join(late[:_MOST_TOLD]) or ", ".join(observed.users[:_MOST_TOLD])
+    if late:
         goes_on = f"; until then {status.serving_version} answers" if status.serving_version else ""
-        said = f"waits until every gateway has {version}, for {whose}{goes_on}"
+        said = f"waits until every gateway has {version}, for {', '.join(late[:_MOST_TOLD])}{goes_on}"
         return Wanted("Ready", None, "Programming", said)
-    return is_true("Ready", "Serving", f"{version} answers when a workflow does not")
+    before = _ready_before(observed, status)
+    if not observed.carried and (not observed.unknown or before == "Unused"):
+        return is_true("Ready", "Unused", f"{version} is proved; no plan has it yet")
+    if observed.unknown and before != "Serving":
+        whose = ", ".join(observed.unknown[:_MOST_TOLD])
+        return Wanted("Ready", None, "Programming", f"the plan of {whose} cannot be read; it is tried again")
+    return is_true("Ready", "Serving", f"every gateway has the plan with {version}")
+
+
+def _ready_before(observed: RuleSetObserved, status: RuleSetStatus) -> str | None:
+    """Why this generation was ready: a plan that cannot be read takes nothing back. None: it was not."""
+    known = conditions.find(status.conditions, "Ready")
+    generation = observed.rule_set.metadata.generation or 0
+    is_present = known is not None and known.observed_generation == generation and known.status == "True"
+    return known.reason if known is not None and is_present else None
 
 
 def _phase(settled: tuple[Condition, ...]) -> StatusPhase:
@@ -215,12 +231,12 @@ def _told(item: FallbackRuleSet, old: RuleSetStatus, new: RuleSetStatus) -> Iter
         yield events.emit(ref_of(item), "RuleSetRefused", said, key=f"{key}/{after.reason}", bad=True)
     if new.serving_digest is not None and new.serving_digest != old.serving_digest:
         instead = f" instead of {old.serving_version}" if old.serving_version else ""
-        said = f"every gateway answers with {new.serving_version}{instead}"
+        said = f"every gateway has the plan with {new.serving_version}{instead}"
         yield events.emit(ref_of(item), "RuleSetServing", said, key=f"{key}/{new.serving_digest}")
 
 
-def _requeue(proven: Wanted, settled: tuple[Condition, ...]) -> float | None:
+def _requeue(observed: RuleSetObserved, proven: Wanted, settled: tuple[Condition, ...]) -> float | None:
     if proven.truth is None:
         return PROVE_AGAIN_SECONDS
-    reconciling = conditions.find(settled, "Reconciling")
-    return UNSETTLED_SECONDS if reconciling is not None else None
+    is_settled = conditions.find(settled, "Reconciling") is None and not observed.unknown
+    return None if is_settled else UNSETTLED_SECONDS

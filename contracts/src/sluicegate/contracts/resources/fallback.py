@@ -217,7 +217,7 @@ class RuleSetStatus(Status):
     digest: Digest | None = None
     """Of the table of this spec."""
     serving_version: str | None = None
-    """The version that all gateways answer with; the earlier one while some still do. Absent: no plan has this rule set."""
+    """The version in the plans that all gateways have; the earlier one until then. Absent: no plan has this rule set."""
     serving_digest: Digest | None = None
     """Of the table of that version."""
     versions: Annotated[tuple[NamedTable, ...], Field(max_length=10)] = ()

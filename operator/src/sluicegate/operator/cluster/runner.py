@@ -4,7 +4,8 @@
     thread      ── kopf: lists and watches
 
 Start: settings → rights and kinds → everything read → webhook → election. Stop, on SIGTERM: no other look begins, the
-looks under way end, the Lease is given back, and the webhook closes last. Nothing needs the stop.
+looks under way end (but a proof, which the next leader makes), the Lease is given back, and the webhook closes last.
+Nothing needs the stop.
 """
 
 import argparse

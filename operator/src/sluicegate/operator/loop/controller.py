@@ -14,6 +14,8 @@ import structlog
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.errors import Conflict, SluicegateError
+from sluicegate.contracts.routes import RoutePlan
+from sluicegate.contracts.stages import State
 from sluicegate.operator.loop.executor import Executor
 from sluicegate.operator.loop.gather import Gatherer
 from sluicegate.operator.loop.queue import KeyedQueue, Limits
@@ -40,6 +42,8 @@ from sluicegate.rollout.workflows import reconcile_workflow
 log = structlog.get_logger(__name__)
 
 
+COALESCED_SECONDS: Final = 1.0
+"""Between a look that moved something of a rule set and the look at the rule set, which reads the plans of its users."""
 RESYNC_SHARE: Final = 0.25
 """Of the queue's rate: what changes does not wait behind what is only looked at to be sure."""
 
@@ -108,8 +112,11 @@ class Controller:
         self._lane(key).add(key)
 
     async def drain(self) -> None:
-        """Begin no other look; returns when those that began have ended. `run` goes on, and does nothing."""
-        await asyncio.gather(self._queue.close(), self._proofs.close())
+        """Begin no other look; returns when those that began have ended, but a proof, which may be cut anywhere. `run` goes on,
+        and does nothing.
+        """
+        self._proofs.shut()
+        await self._queue.close()
 
     def _lane(self, key: Ref) -> KeyedQueue[Ref]:
         return self._proofs if key.kind == RULE_SET else self._queue
@@ -156,7 +163,7 @@ class Controller:
         if drills.is_news(observed, plan.status):
             for one in observed.rule_sets:
                 self.add(Ref(RULE_SET, ref.namespace, one.name))
-        self._use(ref, observed.rule_sets)
+        self._use(ref, ref, observed.rule_sets, observed.plan)
         return after
 
     async def look_at_rollout(self, ref: Ref) -> float | None:
@@ -168,7 +175,9 @@ class Controller:
         held, observed = found
         plan = reconcile_rollout(observed, self._clock.now())
         after = await self._carry_out(held, plan)
-        self._use(ref, observed.rule_sets)
+        workflow = Ref(WORKFLOW, ref.namespace, observed.rollout.spec.workflow)
+        is_done = plan.status.state is State.DONE
+        self._use(ref, workflow, () if is_done else observed.rule_sets, observed.plan)
         self._metrics.rollout(observed.rollout, plan.status, observed.evidence)
         return after
 
@@ -183,12 +192,14 @@ class Controller:
         (self._unsettled.discard if plan.requeue_after is None else self._unsettled.add)(ref)
         return await self._carry_out(held, plan)
 
-    def _use(self, key: Ref, found: tuple[FoundRuleSet, ...]) -> None:
-        """The rule sets that a look met: those that got or lost a user, and those that wait for gateways, are looked at."""
-        moved = self._users.uses(key, (one.name for one in found))
+    def _use(self, key: Ref, workflow: Ref, found: tuple[FoundRuleSet, ...], plan: RoutePlan | None) -> None:
+        """The rule sets that a look met: those that got or lost a user or a place in the plan, and those that wait for gateways,
+        are looked at, once for all looks of a moment.
+        """
+        moved = self._users.uses(key, (one.name for one in found)) | self._users.carries(workflow, plan)
         met = {Ref(RULE_SET, key.namespace, one.name) for one in found}
         for rule_set in moved | (met & self._unsettled):
-            self.add(rule_set)
+            self._lane(rule_set).add(rule_set, after=COALESCED_SECONDS)
 
     async def _carry_out(self, held: Json, plan: Plan[Any]) -> float | None:
         await self._executor.carry_out(plan.before())

@@ -133,14 +133,16 @@ class Gatherer:
             return None
         item = _readable(held, FallbackRuleSet)
         judged = await _judged(item) if rule_sets.needs_proof(item) else None
-        carried = [await self._carried(ref, workflow) for workflow in users[:MOST_ASKED]]
-        statuses = [
-            await self._status(Ref("AgentWorkflow", ref.namespace, one)) for one in users[:MOST_ASKED]
-        ]
+        asked = users[:MOST_ASKED]
+        carried = [await self._carried(ref, workflow) for workflow in asked]
+        statuses = [await self._status(Ref("AgentWorkflow", ref.namespace, one)) for one in asked]
         observed = RuleSetObserved(
             rule_set=item,
             users=users,
-            carried=tuple(one for one in carried if one is not None),
+            carried=tuple(one for one in carried if isinstance(one, CarriedTable)),
+            unknown=tuple(
+                name for name, one in zip(asked, carried, strict=True) if isinstance(one, SluicegateError)
+            ),
             statuses=tuple(one for one in statuses if one is not None),
         )
         return held, observed, judged
@@ -152,14 +154,18 @@ class Gatherer:
         except ValidationError:
             return None
 
-    async def _carried(self, rule_set: Ref, workflow: str) -> CarriedTable | None:
-        """None: the plan has nothing of it."""
+    async def _carried(self, rule_set: Ref, workflow: str) -> CarriedTable | SluicegateError | None:
+        """None: the plan has nothing of it. An error: that is not known, and no proof is lost by it."""
         await asyncio.sleep(0)  # plans are large; others may work between two
-        plan = await self.gateways.plan(rule_set.namespace, workflow)
-        body = next((one for one in (plan.rule_sets if plan else ()) if one.name == rule_set.name), None)
-        if plan is None or body is None:
-            return None
-        programmed = await self.gateways.programmed(rule_set.namespace, workflow)
+        try:
+            plan = await self.gateways.plan(rule_set.namespace, workflow)
+            body = next((one for one in (plan.rule_sets if plan else ()) if one.name == rule_set.name), None)
+            if plan is None or body is None:
+                return None
+            programmed = await self.gateways.programmed(rule_set.namespace, workflow)
+        except SluicegateError as error:
+            log.warning("plan_unknown", about=str(rule_set), workflow=workflow, reason=str(error))
+            return error
         is_followed = programmed.gateways > 0 and programmed.version >= plan.version
         return CarriedTable(
             workflow=workflow, version=body.version, digest=body.digest, is_followed=is_followed

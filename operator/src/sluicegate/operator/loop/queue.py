@@ -175,9 +175,13 @@ class KeyedQueue(Generic[K]):
 
     async def close(self) -> None:
         """Take no other key; returns when those that were taken are handled."""
+        self.shut()
+        await self._ended.wait()
+
+    def shut(self) -> None:
+        """Take no other key; those that were taken go on."""
         self._is_closed = True
         self._changed.set()
-        await self._ended.wait()
 
     async def _work(self, handle: Callable[[K], Awaitable[bool]]) -> None:
         while not self._is_closed:

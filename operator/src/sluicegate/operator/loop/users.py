@@ -1,4 +1,4 @@
-"""Which workflows use which rule set, and when a rule set is news to them: learned from what is watched and looked at.
+"""Which workflows use which rule set, and what is news to whom: learned from what is watched and looked at.
 
 Asked without I/O, and without a scan: a rule set that changes wakes those that name it and nobody else.
 """
@@ -6,6 +6,7 @@ Asked without I/O, and without a scan: a rule set that changes wakes those that 
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from sluicegate.contracts.routes import RoutePlan
 from sluicegate.operator.ports import Json, ref_of
 from sluicegate.rollout.model import Ref
 from sluicegate.rollout.rule_sets import PROVEN
@@ -21,6 +22,7 @@ class Users:
         self._used: dict[Ref, frozenset[Ref]] = {}
         self._users: dict[Ref, set[Ref]] = {}
         self._told: dict[Ref, tuple[str, int, str]] = {}
+        self._carried: dict[Ref, frozenset[tuple[Ref, str, str]]] = {}
 
     def saw(self, item: Json) -> frozenset[Ref]:
         """A workflow as it is listed or watched: it uses what its wish names, and until it is looked at what it used before.
@@ -37,15 +39,27 @@ class Users:
         """What a look at `key` found that it uses. The rule sets that got or lost it."""
         return self._set(key, frozenset(Ref(RULE_SET, key.namespace, name) for name in names))
 
+    def carries(self, workflow: Ref, plan: RoutePlan | None) -> frozenset[Ref]:
+        """The rule sets that its plan has another table of than when it was seen last."""
+        bodies = plan.rule_sets if plan is not None else ()
+        tables = frozenset(
+            (Ref(RULE_SET, workflow.namespace, one.name), one.version, one.digest) for one in bodies
+        )
+        before = self._carried.pop(workflow, frozenset())
+        if tables:
+            self._carried[workflow] = tables
+        return frozenset(rule_set for rule_set, *_ in tables ^ before)
+
     def forget(self, key: Ref) -> frozenset[Ref]:
         """It is gone. The rule sets that lost it."""
         self._told.pop(key, None)
+        self._carried.pop(key, None)
         return self._set(key, frozenset())
 
     def keep(self, keys: Collection[Ref]) -> None:
         """Of all users only these are left."""
-        for gone in self._used.keys() - set(keys):
-            self._set(gone, frozenset())
+        for gone in (self._used.keys() | self._carried.keys()) - set(keys):
+            self.forget(gone)
 
     def keys(self, rule_set: Ref) -> tuple[Ref, ...]:
         """Whom a change of it concerns."""
