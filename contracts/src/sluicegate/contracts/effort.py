@@ -10,8 +10,9 @@ Counted are evaluations: of every schema and of every keyword in it. With ``agai
     seen(s) = sum seen(schemas of the same value) + sum of(those of them that are looked at again)
 
 which is how jsonschema-rs works: nested ``unevaluatedProperties`` grow by 2.6 a level in the formula, and by 2.6 as
-measured. of(below) is the sum of all that stands below, fields of a list once. Where a definition contains itself
-it goes level by level of the value: the place below that costs most, since other places are other values.
+measured. of(below) is the place below that costs most, since other places are other values. Entries of an enum are no
+evaluations. Where a definition contains itself, jsonschema-rs remembers what it found: asking whether a value is valid stays
+linear, and only telling every violation multiplies, level by level of the value.
 """
 
 from collections.abc import Iterator
@@ -23,15 +24,16 @@ from sluicegate.contracts.errors import Problem
 from sluicegate.contracts.limits import MAX_DEPTH
 
 MAX_EFFORT: Final = 20_000.0
-"""Evaluations of one value, and of each item of a list. Measured: jsonschema-rs makes from 20 000 (addresses of e-mail) to
-160 000 (types) in a millisecond when a value is valid, and from 70 to 250 when each of them says what it refuses: this
-is up to 1 ms, and up to 0.3 s for what breaks every rule in every way."""
-MAX_DEEP: Final = 2_000_000.0
-"""The same of a value in which a definition contains itself: far more than is made, where one field tells its parts apart."""
-LEAST_DEPTH: Final = 4
-"""A schema that contains itself must be affordable for values of so many levels."""
+"""Evaluations of one value, on the way down that costs most. Measured: jsonschema-rs makes from 20 000 (addresses of e-mail)
+to 160 000 (types) in a millisecond when a value is valid, and from 70 to 250 when each of them says what it refuses."""
+MAX_STORED: Final = 100_000_000.0
+"""What is not compiled at all, wherever it comes from: a value would take about a second."""
+MAX_WAYS: Final = 20_000.0
+"""Ways from schemas with ``unevaluated…`` to others of the same value, by references: the compiler goes each of them.
+Measured: 0.2 s for 16 000, 7 s for 65 000."""
 ENDLESS: Final = float("inf")
-_MOST_STEPS: Final = 1_000_000
+_MOST_VISITS: Final = 100_000
+"""Schemas times levels that are counted."""
 _ELSEWHERE: Final = 100.0
 """Of a reference to what is not in the document: a meta-schema."""
 
@@ -49,15 +51,25 @@ _LOOKED_AT_AGAIN: Final = frozenset({*_SAME_LISTS, "if"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Of a schema. most: evaluations of a value; of one of LEAST_DEPTH levels, where a definition contains itself.
+    """Of a schema. most: evaluations of a value, by definitions that do not contain themselves. allowed: of a new schema.
 
-    depth: levels of a value that may be validated. told: of one of which every violation may be told. MAX_DEPTH: any value.
+    told: levels of a value of which every violation may be told; MAX_DEPTH: of any value.
     """
 
-    most: float
-    is_affordable: bool
-    depth: int = MAX_DEPTH
+    most: float = 1.0
+    allowed: float = MAX_EFFORT
+    ways: float = 0.0
     told: int = MAX_DEPTH
+
+    @property
+    def is_affordable(self) -> bool:
+        """For whoever writes it now."""
+        return self.most <= self.allowed and self.is_usable
+
+    @property
+    def is_usable(self) -> bool:
+        """For who has it already: whether the compiler, and then a value, ends in about a second."""
+        return self.most <= MAX_STORED and self.ways <= MAX_WAYS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,64 +90,45 @@ class _Node:
         lists = (*self.every.values(), *self.others.values())
         return [*self.places.values(), *(one for group in lists for one in group)]
 
-
-@dataclass(slots=True)
-class _Tally:
-    """Evaluations: of the value itself, of what stands at each place, and of any other field or item."""
-
-    own: float = 0.0
-    places: dict[str | int, float] = field(default_factory=dict)
-    fields: float = 0.0
-    items: float = 0.0
-
-    def at(self, place: str | int) -> float:
-        """Of what stands there."""
-        return self.places.get(place, self.fields if isinstance(place, str) else self.items)
-
-    def __add__(self, other: "_Tally") -> "_Tally":
-        return _Tally(
-            self.own + other.own,
-            {place: self.at(place) + other.at(place) for place in self.places.keys() | other.places.keys()},
-            self.fields + other.fields,
-            self.items + other.items,
-        )
-
-    @property
-    def most(self) -> float:
-        """On the way down that costs most."""
-        return self.own + max((self.fields, self.items, *self.places.values()))
-
-
-class _TooMuchError(Exception):
-    """The schema is too large to be told by levels."""
+    def most(self, below: list[float], *, kind: bool) -> float:
+        """Of one field (True) or item (False), the one that costs most."""
+        others = sum(map(below.__getitem__, self.others[kind]))
+        named = (below[one] for place, one in self.places.items() if isinstance(place, str) is kind)
+        return sum(map(below.__getitem__, self.every[kind])) + max(others, max(named, default=0.0))
 
 
 def effort_of(schema: Any) -> Effort:
-    """Linear in the schema where no definition contains itself, else bounded; never raises."""
+    """Linear in the schema; never raises."""
     if not isinstance(schema, dict):
-        return Effort(most=1.0, is_affordable=True)
+        return Effort()
     nodes = _Graph(schema).nodes
     same = [[child for child, _ in node.same] for node in nodes]
+    level = _children_first(same)
+    if level is None:  # for ever, at the same value
+        return Effort(most=ENDLESS, told=0)
+    ways = _ways(nodes, level)
+    allowed = max(MAX_EFFORT, 2 * sum(node.own for node in nodes))
     order = _children_first([[*one, *node.below] for one, node in zip(same, nodes, strict=True)])
+    below = [0.0] * len(nodes)
     if order is not None:
-        most = _total(nodes, order)
-        return Effort(most=most, is_affordable=most <= MAX_EFFORT)
-    order = _children_first(same)
-    if order is None:  # for ever, at the same value
-        return Effort(most=ENDLESS, is_affordable=False, depth=0, told=0)
-    return _of_depths(_Levels(nodes, order))
+        _count(nodes, order, below, below)
+        told = MAX_DEPTH if below[0] <= allowed else 0
+        return Effort(most=below[0], allowed=allowed, ways=ways, told=told)
+    found = [0.0] * len(nodes)
+    _count(nodes, level, below, found)
+    return Effort(most=max(found), allowed=allowed, ways=ways, told=_told(nodes, level, found))
 
 
 def excess(effort: Effort, path: str) -> Problem:
     """What is said of a schema that is not affordable, found at `path`."""
-    is_recursive = effort.depth < MAX_DEPTH
-    below = f" of {LEAST_DEPTH} levels, since it contains itself" if is_recursive else ""
-    most = MAX_DEEP if is_recursive else MAX_EFFORT
+    is_compiled = effort.ways <= MAX_WAYS
     return Problem(
         path=path,
-        message=f"would take too long to check a value{below}: its parts multiply",
-        value=f"{effort.most:.3g} evaluations",
-        allowed=f"at most {most:.0f}",
+        message="would take too long to check a value: its parts multiply",
+        value=f"{effort.most:.3g} evaluations"
+        if is_compiled
+        else f"{effort.ways:.3g} ways below unevaluated…",
+        allowed=f"at most {effort.allowed if is_compiled else MAX_WAYS:.0f}",
         hint="refer to a definition once for one value, let no definition refer to itself but for a field or an item, and "
         "write unevaluatedProperties only at the outermost schema",
     )
@@ -151,74 +144,39 @@ def is_deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _total(nodes: list[_Node], order: list[int]) -> float:
-    """Evaluations of the first schema, children before parents."""
-    found, seen = [0.0] * len(nodes), [0.0] * len(nodes)
+def _count(nodes: list[_Node], order: list[int], below: list[float], found: list[float]) -> None:
+    """Evaluations of each schema into `found`, children before parents; `below`: those of other values."""
+    own, seen, fields, items = ([0.0] * len(nodes) for _ in range(4))
     for at in order:
         node = nodes[at]
-        seen[at] = sum(seen[child] + (found[child] if again else 0.0) for child, again in node.same)
-        found[at] = (
-            node.own + sum(found[child] for child, _ in node.same) + sum(map(found.__getitem__, node.below))
-        )
-        found[at] += seen[at] if node.is_unevaluated else 0.0
-    return found[0]
+        own[at], fields[at], items[at] = node.own, node.most(below, kind=True), node.most(below, kind=False)
+        for child, again in node.same:
+            own[at] += own[child]
+            fields[at] += fields[child]
+            items[at] += items[child]
+            seen[at] += seen[child] + (found[child] if again else 0.0)
+        seen_here = seen[at] if node.is_unevaluated else 0.0
+        own[at] += seen_here
+        found[at] = own[at] + max(fields[at], items[at])
 
 
-def _of_depths(levels: "_Levels") -> Effort:
-    """Of a schema that contains itself: for values of one level more each time, while they can be afforded."""
-    depth = told = 0
-    most = ENDLESS
-    try:
-        for level in range(MAX_DEPTH + 1):
-            found = levels.next()
-            if found > MAX_DEEP:
-                break
-            depth, told = level, level if found <= MAX_EFFORT else told
-            most = found if level == LEAST_DEPTH else most
-    except _TooMuchError:
-        pass
-    return Effort(most=most, is_affordable=most <= MAX_DEEP, depth=depth, told=told)
+def _ways(nodes: list[_Node], order: list[int]) -> float:
+    """From all schemas with ``unevaluated…`` to others of the same value."""
+    ways = [0.0] * len(nodes)
+    for at in order:
+        ways[at] = 1.0 + sum(ways[child] for child, _ in nodes[at].same)
+    return sum(way for way, node in zip(ways, nodes, strict=True) if node.is_unevaluated)
 
 
-class _Levels:
-    """Evaluations for values of no level, one, two, and so on."""
-
-    def __init__(self, nodes: list[_Node], order: list[int]) -> None:
-        self.nodes, self.order = nodes, order
-        self.below = [0.0] * len(nodes)
-        self.steps = 0
-
-    def next(self) -> float:
-        """Of the first schema. Raises _TooMuchError when too much was counted."""
-        found: list[_Tally] = [_NONE] * len(self.nodes)
-        seen: list[_Tally] = [_NONE] * len(self.nodes)
-        for at in self.order:
-            node = self.nodes[at]
-            tally = self._own(node)
-            for child, again in node.same:
-                tally = self._sum(tally, found[child])
-                seen[at] = self._sum(seen[at], seen[child])
-                seen[at] = self._sum(seen[at], found[child]) if again else seen[at]
-            found[at] = self._sum(tally, seen[at]) if node.is_unevaluated else tally
-        self.below = [tally.most for tally in found]
-        return self.below[0]
-
-    def _own(self, node: _Node) -> _Tally:
-        every = {kind: sum(map(self.below.__getitem__, ones)) for kind, ones in node.every.items()}
-        others = {kind: sum(map(self.below.__getitem__, ones)) for kind, ones in node.others.items()}
-        places = {
-            place: self.below[child] + every[isinstance(place, str)] for place, child in node.places.items()
-        }
-        return _Tally(node.own, places, every[True] + others[True], every[False] + others[False])
-
-    def _sum(self, one: _Tally, other: _Tally) -> _Tally:
-        self.steps += 1 + len(one.places) + len(other.places)
-        if self.steps > _MOST_STEPS:
-            raise _TooMuchError
-        return one if other is _NONE else other if one is _NONE else one + other
-
-
-_NONE: Final = _Tally()
+def _told(nodes: list[_Node], order: list[int], below: list[float]) -> int:
+    """Levels of a value that can be told, of a schema that contains itself; `below`: evaluations of one without any."""
+    for level in range(min(MAX_DEPTH, _MOST_VISITS // len(nodes))):
+        if below[0] > MAX_EFFORT:
+            return max(level - 1, 0)
+        found = [0.0] * len(nodes)
+        _count(nodes, order, below, found)
+        below = found
+    return min(MAX_DEPTH, _MOST_VISITS // len(nodes))
 
 
 def _children_first(children: list[list[int]]) -> list[int] | None:
@@ -305,8 +263,8 @@ def _same_value(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _keywords(schema: dict[str, Any]) -> float:
-    """Each is an evaluation, and so is every name and value that one of them lists."""
-    listed = (schema.get(word) for word in ("properties", "patternProperties", "required", "enum"))
+    """Each is an evaluation, and so is every name that one of them lists; an enum is looked up."""
+    listed = (schema.get(word) for word in ("properties", "patternProperties", "required"))
     return 1.0 + len(schema) + sum(len(one) for one in listed if isinstance(one, dict | list))
 
 

@@ -2,7 +2,7 @@
 
 jsonschema-rs, always offline: a `$ref` to elsewhere is refused, never fetched. Patterns run on a linear-time engine,
 so look-around and back-references are refused. Formats are asserted. Draft 2020-12 unless `$schema` says otherwise.
-What would multiply (`effort`) is refused before it is compiled, since the compiler would multiply as well.
+Of a new schema what would multiply (`effort`) is refused; one that is in use is compiled, unless that would not end.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -63,7 +63,7 @@ _KEYWORDS = frozenset(
     }
 )  # fmt: skip
 TOO_DEEP = "MaxDepth"
-"""Of a value that a schema which contains itself cannot be afforded for, or whose violations cannot be told one by one."""
+"""Of a value that breaks a schema which contains itself, too deep for its violations to be told one by one."""
 CODES = frozenset(keyword[:1].upper() + keyword[1:] for keyword in _KEYWORDS if keyword.isalpha()) | {
     TOO_DEEP
 }
@@ -163,23 +163,17 @@ def _content(schema: Schema) -> _Content:
 @lru_cache(maxsize=2048)
 def _compiled(content: _Content) -> SchemaCheck:
     effort = _effort(content)
-    if not effort.is_affordable:
+    if not effort.is_usable:
         raise ValueError("would take too long")
     validator = _validator(content.schema)
-    is_valid = validator.is_valid
-    if effort.depth < MAX_DEPTH:
-        return SchemaCheck(
-            is_valid=lambda value: not is_deeper(value, effort.depth) and is_valid(value),
-            errors=validator.iter_errors,
-            told=effort.told,
-        )
-    return SchemaCheck(is_valid=is_valid, errors=validator.iter_errors, told=effort.told)
+    return SchemaCheck(is_valid=validator.is_valid, errors=validator.iter_errors, told=effort.told)
 
 
+@lru_cache(maxsize=2048)
 def _effort(content: _Content) -> Effort:
     """Counted only where something may multiply."""
     is_plain = len(content.text) <= MAX_EFFORT and not any(word in content.text for word in _MULTIPLIES)
-    return Effort(most=1.0, is_affordable=True) if is_plain else effort_of(content.schema)
+    return Effort() if is_plain else effort_of(content.schema)
 
 
 @lru_cache(maxsize=2048)
