@@ -47,6 +47,7 @@ RARE = {
     "operator get services": SERVICES,
     **{f"operator {verb} jobs.batch": JOBS for verb in ("create", "get", "delete")},
     "operator list pods": JOBS,
+    "operator patch fallbackrulesets/status.sluicegate.io": "what a rule set comes to: tests/operator/cluster/test_runner.py",
     "operator list endpointslices.discovery.k8s.io": SERVICES,
 }
 """Granted, and not used below: what it is for."""

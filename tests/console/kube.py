@@ -58,6 +58,8 @@ WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 def ungovern(plane: ControlPlane) -> None:
     """As it was: other files share the control plane."""
     installation.remove(plane, (*installation.ROLES, *installation.POLICIES, *WEBHOOKS))
+    for subject, role in ((subject, role) for subject, roles in ROLES.items() for role in roles):
+        plane.disallow(subject, role)
 
 
 def govern(plane: ControlPlane) -> None:

@@ -151,10 +151,13 @@ class ControlPlane:
         kind, _, name = subject.partition(":")
         flag = {"group": "--group", "user": "--user", "account": "--serviceaccount"}[kind]
         what = ["clusterrolebinding"] if namespace is None else ["rolebinding", "-n", namespace]
-        binding = f"{role}-{subject}".replace(":", "-").replace(".", "-")
         where = [f"--clusterrole={role}", f"{flag}={name}", "--dry-run=client", "-o", "yaml"]
-        made = self.kubectl("create", *what, binding, *where)
+        made = self.kubectl("create", *what, _binding(subject, role), *where)
         self.kubectl("apply", "-f", "-", input=made.stdout)
+
+    def disallow(self, subject: str, role: str) -> None:
+        """Take back what `allow` gave everywhere."""
+        self.kubectl("delete", "clusterrolebinding", _binding(subject, role), "--ignore-not-found")
 
     def add_node(self, name: str, **capacity: str) -> None:
         """A simulated node, for a control plane with `nodes`; capacity adds to 8 cores, 32 GiB and 110 pods."""
@@ -302,3 +305,7 @@ def _answers(url: str, context: ssl.SSLContext) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _binding(subject: str, role: str) -> str:
+    return f"{role}-{subject}".replace(":", "-").replace(".", "-")
