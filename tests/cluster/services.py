@@ -65,7 +65,9 @@ def without_gateway_api(plane: ControlPlane, namespace: str) -> Iterator[None]:
     held = admin.got("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
     names = [one["metadata"]["name"] for one in held if one["spec"]["group"] == GATEWAY_API]
     try:
-        plane.kubectl("delete", "customresourcedefinitions", *names)
+        plane.kubectl(
+            "delete", "customresourcedefinitions", *names, seconds=240
+        )  # with every object, on a busy machine
         yield
     finally:
         installation.install(plane)
