@@ -12,7 +12,7 @@ from sluicegate.contracts.runs import Arm
 from sluicegate.gateway.ablation import players_of, version_players_of
 from sluicegate.gateway.arms import assign, mirror_probability
 from sluicegate.gateway.engine.program import compile_program
-from sluicegate.gateway.plan_table import plan_from_json, plan_to_json
+from sluicegate.gateway.plan_json import plan_from_json, plan_to_json
 from sluicegate.observability.contributions.cells import Cells
 from sluicegate.observability.contributions.coalitions import probability
 from sluicegate.observability.contributions.estimate import estimate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sluicegate.contracts.routes import DrillBody, RoutePlan, Share, TrafficMode
 from sluicegate.contracts.schedules import Schedule
 from sluicegate.gateway.drills import Drills, drills_of
-from sluicegate.gateway.plan_table import plan_from_json, plan_to_json
+from sluicegate.gateway.plan_json import plan_from_json, plan_to_json
 from sluicegate.gateway.plans import PlanBook
 from sluicegate.lineage.watching import part_of
 from tests.gateway.components import rolling, stable_plan

@@ -20,7 +20,8 @@ from sluicegate.contracts.errors import Problem, Refused, Unavailable
 from sluicegate.contracts.limits import MAX_PLAN
 from sluicegate.contracts.resources.base import API_VERSION, GROUP
 from sluicegate.contracts.routes import RoutePlan, TrafficMode
-from sluicegate.gateway.plan_table import WorkflowKey, plan_from_json, plan_to_json
+from sluicegate.gateway.plan_json import plan_from_json, plan_to_json
+from sluicegate.gateway.plan_table import WorkflowKey
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import CONFIG_MAPS
 from sluicegate.operator.ports import Json
