@@ -109,6 +109,9 @@ def test_a_proof_that_fails_by_itself_is_tried_again() -> None:
     assert told(plan, "Proven") == ("Unknown", "ProofFailed")
     assert plan.requeue_after == rule_sets.PROVE_AGAIN_SECONDS
     assert needs_proof(rule_set(plan.status))
+    assert told(looked(rule_set(plan.status)), "Proven") == ("Unknown", "ProofFailed"), (
+        "it is refused by nobody"
+    )
 
 
 NEXT = (("bot", "2.0.0", TWO), ("web", "2.0.0", TWO))

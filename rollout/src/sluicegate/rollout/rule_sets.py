@@ -107,7 +107,7 @@ def reconcile_rule_set(
 
 def _proven(item: FallbackRuleSet, status: RuleSetStatus, judged: Judged | None) -> Wanted:
     known = verdict(item)
-    if judged is None and known is not None:  # kept as it was said
+    if judged is None and known is not None and known.status != "Unknown":  # kept as it was said
         return Wanted(PROVEN, known.status == "True", known.reason, known.message)
     if judged is None or judged.is_broken:
         why = "" if judged is None else judged.problems
