@@ -1,4 +1,4 @@
-"""Cron schedules as windows of time. Pure; the one module that imports cronsim.
+"""Cron schedules as windows of time; the one module that imports cronsim. No clock: time is a parameter.
 
 A window begins at each scheduled time and ends `seconds` later, or when the next one begins. Windows of one schedule never
 overlap, and every process that knows the schedule knows the same windows.

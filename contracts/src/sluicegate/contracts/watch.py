@@ -1,6 +1,6 @@
 """The watch over a version that serves: what is asked for, and what is found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -82,6 +82,10 @@ class Alarm:
     since: datetime
     at: datetime
     run: str
+
+    def of_rest(self) -> "Alarm":
+        """The same of a share, told of the share of all others."""
+        return replace(self, before=1.0 - self.before, after=1.0 - self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

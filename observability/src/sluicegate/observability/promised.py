@@ -104,7 +104,7 @@ class Promised:
             self.breach, self.standing = self._broken.alarm(at, run), Verdict.FAIL
             self._start()
         elif self.standing is not Verdict.PASS and self._kept.add(1.0 - bad.most, at) >= self._threshold:
-            self.kept, self.standing = _as_bad(self._kept.alarm(at, run)), Verdict.PASS
+            self.kept, self.standing = self._kept.alarm(at, run).of_rest(), Verdict.PASS
             self._start()
 
     def evidence(self) -> WatchedPromise:
@@ -140,18 +140,6 @@ class Promised:
         self.kept = None if kept["kept"] is None else alarm_of(kept["kept"])
         for detector, state in zip((self._broken, self._kept), kept["detectors"], strict=True):
             detector.restore(state)
-
-
-def _as_bad(alarm: Alarm) -> Alarm:
-    """Of good values, in shares of bad ones."""
-    return Alarm(
-        before=1.0 - alarm.before,
-        after=1.0 - alarm.after,
-        units=alarm.units,
-        since=alarm.since,
-        at=alarm.at,
-        run=alarm.run,
-    )
 
 
 def badness(promise: Promise, facts: ArmFacts) -> Bad | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from sluicegate.contracts.resources.base import Condition
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Outcome, State, Verdict
 from sluicegate.rollout.model import RolloutObserved, WorkflowObserved
 
@@ -300,3 +301,9 @@ def find(conditions: tuple[Condition, ...], type: str) -> Condition | None:
 def outline(conditions: tuple[Condition, ...]) -> tuple[tuple[str, str, str, int], ...]:
     """What makes a status worth writing at once: not the messages, whose numbers move."""
     return tuple((item.type, item.status, item.reason, item.observed_generation) for item in conditions)
+
+
+def has_moved(observed: WorkflowObserved, status: WorkflowStatus) -> bool:
+    """Another version is stable than before this look."""
+    old = observed.workflow.status
+    return old is None or old.stable_revision != status.stable_revision

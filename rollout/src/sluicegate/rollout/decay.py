@@ -49,7 +49,7 @@ def wanted(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Wante
             yield Wanted(DECAYING, None, "NotWatched", "spec.watch.enabled is false")
     elif found is not None and found.look.watched.revision == stable:
         yield _of(found)
-    elif before is not None and _moved(observed, status):
+    elif before is not None and conditions.has_moved(observed, status):
         yield Wanted(DECAYING, None, "Learning", _learning(stable or "", spec.watch.baseline_units))
     yield from drifting.wanted(observed, status)
     yield from promising.wanted(observed, status)
@@ -73,12 +73,6 @@ def alarms(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Emit]
 
 def _tells(condition: Condition | None, said: str) -> bool:
     return condition is not None and condition.status == "True" and said in condition.message
-
-
-def _moved(observed: WorkflowObserved, status: WorkflowStatus) -> bool:
-    """Another version is stable than before this look."""
-    old = observed.workflow.status
-    return old is None or old.stable_revision != status.stable_revision
 
 
 def _of(found: WatchEvidence) -> Wanted:

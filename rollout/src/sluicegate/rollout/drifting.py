@@ -31,7 +31,7 @@ def wanted(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Wante
     elif found is not None and found.look.watched.revision == status.stable_revision:
         if found.outputs or before is not None:
             yield _of(found)
-    elif before is not None and _moved(observed, status):
+    elif before is not None and conditions.has_moved(observed, status):
         yield Wanted(DRIFTING, None, "Learning", _learning(status.stable_revision or "", spec.watch.baseline))
 
 
@@ -46,12 +46,6 @@ def alarms(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Emit]
         if told is None or said not in told.message:
             place = f"{observed.workflow.metadata.uid}/{found.look.name}/{key}"
             yield events.emit(ref_of(observed.workflow), reason, said, key=place, bad=True)
-
-
-def _moved(observed: WorkflowObserved, status: WorkflowStatus) -> bool:
-    """Another version is stable than before this look."""
-    old = observed.workflow.status
-    return old is None or old.stable_revision != status.stable_revision
 
 
 def _of(found: WatchEvidence) -> Wanted:

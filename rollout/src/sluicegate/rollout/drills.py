@@ -58,19 +58,14 @@ def of_plan(workflow: WorkflowSpec, bodies: Iterable[RuleSetBody]) -> DrillBody 
 
 def look(observed: WorkflowObserved, now: datetime) -> DrillLook | None:
     """What to ask of the stored runs; None: nothing, now."""
-    drill, report = (
-        _of(observed),
-        None if observed.workflow.status is None else observed.workflow.status.last_drill,
-    )
+    drill, workflow = _of(observed), observed.workflow
     if drill is None or _unreadable(drill):
         return None
+    report = None if workflow.status is None else workflow.status.last_drill
     window = _window(drill.to_schedule(), report, now)
-    metadata = observed.workflow.metadata
-    return (
-        None
-        if window is None
-        else DrillLook(namespace=metadata.namespace, workflow=metadata.name, window=window)
-    )
+    if window is None:
+        return None
+    return DrillLook(namespace=workflow.metadata.namespace, workflow=workflow.metadata.name, window=window)
 
 
 def reported(observed: WorkflowObserved, status: WorkflowStatus, now: datetime) -> WorkflowStatus:

@@ -35,7 +35,7 @@ def wanted(observed: WorkflowObserved, status: WorkflowStatus) -> Iterator[Wante
     elif found is not None and found.look.watched.revision == status.stable_revision:
         if found.promises or before is not None:
             yield _of(found, before)
-    elif before is not None and _moved(observed, status):
+    elif before is not None and conditions.has_moved(observed, status):
         still = _BETWEEN.join(part for part in _parts(before) if _is_open(part))
         named = f"nothing of {status.stable_revision} is known yet"
         yield Wanted(BREACHED, None, "NoData", f"{named}{_BETWEEN}{still}" if still else named)
@@ -134,9 +134,3 @@ def _is_open(part: str) -> bool:
 
 def _of_version(found: WatchEvidence) -> str:
     return f"of {found.look.watched.revision}"
-
-
-def _moved(observed: WorkflowObserved, status: WorkflowStatus) -> bool:
-    """Another version is stable than before this look."""
-    old = observed.workflow.status
-    return old is None or old.stable_revision != status.stable_revision

@@ -41,9 +41,9 @@ def p_value(pairs: Sequence[Pair], *seed: object) -> float:
     """The chance of an energy distance at least this large, where the points of each pair might as well have changed places.
 
     Holds for every number of pairs, as long as each is as likely either way round and none depends on which way round earlier
-    ones were. Permutations
-    are drawn one by one until ENOUGH of them are as far apart (p = ENOUGH / drawn) or there are DRAWS of them (p = (1 + as
-    far) / (1 + DRAWS)): Besag and Clifford, Biometrika 78 (1991). seed: of the draws, no part of what is compared. Raises ValueError without pairs.
+    ones were. Permutations are drawn one by one until ENOUGH of them are as far apart (p = ENOUGH / drawn) or there are DRAWS of
+    them (p = (1 + as far) / (1 + DRAWS)): Besag and Clifford, Biometrika 78 (1991). seed: of the draws, no part of what is
+    compared. Raises ValueError without pairs.
     """
     if not pairs:
         raise ValueError("there are no pairs to compare")

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sluicegate.contracts.evidence import OTHER_VALUES, ArmFacts
-from sluicegate.contracts.watch import Alarm, MovedOutput, WatchedField, WatchedOutput
+from sluicegate.contracts.watch import MovedOutput, WatchedField, WatchedOutput
 from sluicegate.observability.decay import Detector, alarm_json, alarm_of
 from sluicegate.observability.drift import vectors
 from sluicegate.observability.drift.vectors import Vector
@@ -148,7 +148,7 @@ class Frozen:
         ]
         if found:
             _, name, alarm, direction = max(found, key=lambda item: item[0])
-            self._moved = MovedOutput(name, _turned(alarm) if direction else alarm)
+            self._moved = MovedOutput(name, alarm.of_rest() if direction else alarm)
 
     @property
     def is_frozen(self) -> bool:
@@ -213,15 +213,3 @@ def bound_at_zero(units: int) -> float:
     that it holds for shares of independent units as well.
     """
     return float(1.0 - BASELINE_ERROR ** (1.0 / units))
-
-
-def _turned(alarm: Alarm) -> Alarm:
-    """Of a share that fell, which was followed as the share of all others."""
-    return Alarm(
-        before=1.0 - alarm.before,
-        after=1.0 - alarm.after,
-        units=alarm.units,
-        since=alarm.since,
-        at=alarm.at,
-        run=alarm.run,
-    )
