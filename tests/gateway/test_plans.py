@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from sluicegate.contracts.adapters import system
 from sluicegate.contracts.routes import RevisionBody, RoutePlan, TrafficMode
@@ -137,6 +138,20 @@ def test_a_bug_in_a_look_at_the_plans_is_told_and_ends_nothing(tmp_path: Path) -
     watch.look(system.now())
     assert "plansUnavailable" not in watch.readiness()[1]
     assert book_versions(watch) == [2]
+    table.close()
+
+
+def test_what_cannot_be_used_is_told_once(tmp_path: Path) -> None:
+    table, spool = PlanTable(tmp_path / "plans.db"), SpoolWriter(tmp_path / "spool", "w0")
+    watch = PlanWatch(table=table, book=PlanBook(), worker="w0", spool=spool)
+    table.write(rolling(ONE, BROKEN, TrafficMode.SPLIT))
+    spoilt = replace(rule_set(), spec={})
+    table.write(stable_plan(ONE, workflow="guarded", rule_sets=(spoilt,)))
+    with capture_logs() as lines:
+        for version in (1, 2, 3):
+            table.write(stable_plan(ONE, workflow="other", version=version))
+            watch.look(system.now())
+    assert sorted(line["event"] for line in lines) == ["plan_not_served", "rule_set_not_used"]
     table.close()
 
 
