@@ -25,7 +25,7 @@ from sluicegate.gateway.plan_table import WorkflowKey
 from sluicegate.operator.cluster import names
 from sluicegate.operator.cluster.ports import CONFIG_MAPS
 from sluicegate.operator.ports import Json
-from sluicegate.rollout import service_wishes
+from sluicegate.rollout import plan_size, service_wishes
 
 PLAIN: Final = 256 << 10
 """Bytes of JSON up to which a plan can be read in the ConfigMap as it is."""
@@ -81,7 +81,7 @@ def encode(plan: RoutePlan, *, owner: str | None, resource_version: str | None =
     if len(text) <= PLAIN:
         item["data"][_JSON] = text.decode()
         return item
-    packed = base64.b64encode(zlib.compress(text, 6))
+    packed = plan_size.packed(text)
     if len(packed) > MAX_PLAN:
         raise Refused((_too_large(plan, len(text), len(packed)),))
     item["binaryData"] = {_PACKED: packed.decode()}

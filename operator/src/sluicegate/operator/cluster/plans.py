@@ -49,9 +49,7 @@ class ConfigMapPlans:
         self._plans: dict[WorkflowKey, _Known] = {}
         self._removed: dict[WorkflowKey, str] = {}
         self._gateways = gateways.Liveness()
-        self._decoded: tuple[Stored, RoutePlan] | None = (
-            None  # the last: a look asks for the same plan more than once
-        )
+        self._last: tuple[Stored, RoutePlan] | None = None  # decoded: a look asks for a plan more than once
 
     async def write(self, plan: RoutePlan) -> None:
         """Publish. An older version than the published one has no effect, the same one only moves its lease. Conflict
@@ -94,9 +92,9 @@ class ConfigMapPlans:
         known = self._plans.get(WorkflowKey(namespace, workflow))
         if known is None:
             return None
-        if self._decoded is None or self._decoded[0] is not known.stored:
-            self._decoded = known.stored, plan_codec.decode(known.stored)
-        return self._decoded[1]
+        if self._last is None or self._last[0] is not known.stored:
+            self._last = known.stored, plan_codec.decode(known.stored)
+        return self._last[1]
 
     async def programmed(self, namespace: str, workflow: str) -> Programmed:
         """The version that every living gateway of the namespace serves at least."""
