@@ -23,11 +23,18 @@ _TYPES = {
 }
 
 
-@pytest.fixture
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """For a test that fills the machine with traffic: no other of them runs meanwhile, in whatever worker."""
-    with (tmp_path_factory.getbasetemp().parent / "alone.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+@pytest.fixture(autouse=True)
+def _turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A test marked `alone` fills the machine with traffic and judges times: nothing runs beside it, in whatever worker.
+
+    Others share the turn. The gate is passed first, so that whoever wants to be alone is not overtaken for ever.
+    """
+    folder = tmp_path_factory.getbasetemp().parent
+    kind = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
+    with (folder / "gate.lock").open("w") as gate, (folder / "turn.lock").open("w") as turn:
+        fcntl.flock(gate, kind)
+        fcntl.flock(turn, kind)
+        fcntl.flock(gate, fcntl.LOCK_UN)
         yield
 
 

@@ -21,7 +21,7 @@ from sluicegate.console.local import LocalClient
 from sluicegate.console.output import moment
 from sluicegate.console.traffic import Answer, BackgroundTraffic, Tally, support_customers
 
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 NAMESPACE = "default"
 SECONDS = 200.0

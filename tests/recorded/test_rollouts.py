@@ -26,7 +26,7 @@ from sluicegate.console.replay.workflows import ReplayWorkflow
 from sluicegate.console.traffic import Answer, Session, Tally, drive
 from tests.recorded.pairings import PAIRINGS, SEEDS, backtest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.recorded, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.e2e, pytest.mark.recorded, pytest.mark.alone]
 
 NAMESPACE = "default"
 RATE = 2.0  # runs per second and workflow; forty of them share the machine with other tests

@@ -22,7 +22,7 @@ from sluicegate.console.demo.processes import Children, runs_url, until
 from sluicegate.console.loading.judging import LEAST_UNITS
 from sluicegate.console.local import LocalClient
 
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 PROMISED = "p95 at most 1000 ms"
 SLA = {"maxLatencyMs": 1000, "minSuccessRate": "0.9", "maxFallbackRate": "0.15"}
