@@ -79,7 +79,7 @@ def _component(number: int) -> dict[str, Any]:
             "input": {
                 "type": "object",
                 "required": ["session"],
-                "properties": {"before": {"type": "string"}},
+                "properties": {name: {"type": "string"} for name in ("session", "before1", "before2")},
             },
             "output": answer,
         },

@@ -12,7 +12,7 @@ def child(path: str, key: str | int) -> str:
     """The path of one field or item below `path`; unusual names are quoted: ``labels["a.b"]``."""
     if isinstance(key, int):
         return f"{path}[{key}]"
-    if not _PLAIN.match(key):
+    if not (key.isascii() and key.isidentifier()) and not _PLAIN.match(key):
         return f"{path}[{json.dumps(key[:80], ensure_ascii=False)}]"
     return f"{path}.{key}" if path else key
 

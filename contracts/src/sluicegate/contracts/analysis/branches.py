@@ -31,8 +31,9 @@ class Branches:
         for step in weights:
             if step in self.choices:
                 variable, values = self.choices[step]
+                by_value = found.setdefault(variable, {})
                 for value in values:
-                    found.setdefault(variable, {}).setdefault(value, []).append(step)
+                    by_value.setdefault(value, []).append(step)
         return found
 
 
@@ -64,9 +65,9 @@ def allowed(guard: Guard, variable: Variable, ranges: Ranges) -> tuple[Scalar, .
         pinned = members or next((test.constants for test in tests if test.operator == "=="), None)
         if pinned is None:
             return None
-        for value in pinned:
-            if all(test.passes(value) for test in tests):
-                found[kind(value), value] = value
+        for test in tests:
+            pinned = tuple(value for value in pinned if test.passes(value))
+        found.update(((kind(value), value), value) for value in pinned)
     if not found or (members is not None and len(found) == len(members)):
         return None
     return tuple(found.values())

@@ -7,8 +7,7 @@ is a contradiction of what both say (types, values, fields); a warning is a valu
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sluicegate.contracts.analysis.calls import chain
 from sluicegate.contracts.analysis.producers import UNKNOWN, Producers, filled, given_by, parts_of
@@ -19,7 +18,7 @@ from sluicegate.contracts.expressions import ExpressionError
 from sluicegate.contracts.paths import child
 from sluicegate.contracts.resources.workflow import Component, Phase
 from sluicegate.contracts.suggestions import shown
-from sluicegate.contracts.verification.facts import Facts, Site, Use
+from sluicegate.contracts.verification.facts import Facts, Use
 
 _COMPOSED: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if"})
 _FIELDS_OF_TYPE: Final = {
@@ -29,9 +28,8 @@ _FIELDS_OF_TYPE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
-    """One thing that is given, and the contract that must take it."""
+class Edge(NamedTuple):
+    """One thing that is given, and the contract that must take it; both say something."""
 
     code: str
     path: str
@@ -42,37 +40,31 @@ class Edge:
     consumer: str  # ``callers`` or ``steps.<name>``
     is_guarded: bool = False  # the step has a condition, which may keep the value away
 
-    @property
-    def is_known(self) -> bool:
-        """Whether both sides say something."""
-        return self.gives is not UNKNOWN and self.takes is not True and self.takes != {}
-
-    def with_schemas(self, takes: Any, gives: Any) -> "Edge":
-        """The same edge between other schemas."""
-        return replace(self, takes=takes, gives=gives)
-
 
 def edges_cover(facts: Facts) -> Iterator[Diagnostic]:
     """Every input of a step, of its stand-ins, and the answer; what is beyond the steps of a workflow is told as not compared."""
     budget = Budget()
+    known: dict[tuple[int, int], tuple[Edge, Containment]] = {}  # one schema is often read by many
     for edge in edges_of(facts):
         if budget.is_spent:
             yield _not_compared(edge, budget)
             return
         budget.spend(1)
-        if edge.is_known:
-            found = covered(edge, budget)
-            if found.verdict is Verdict.BREAKING:
-                yield _finding(edge, found)
+        pair = id(edge.takes), id(edge.gives)
+        if pair not in known:
+            known[pair] = edge, covered(edge, budget)
+        found = known[pair][1]
+        if found.verdict is Verdict.BREAKING:
+            yield _finding(edge, found)
 
 
 def edges_of(facts: Facts) -> Iterator[Edge]:
-    """In the order of the steps, the answer last."""
+    """Those where both sides say something, in the order of the steps, the answer last."""
     return _edges(facts, Producers(facts))
 
 
 def covered(edge: Edge, budget: Budget | None = None) -> Containment:
-    """Of an edge that is known."""
+    """Whether all that is given is taken."""
     return covers(edge.takes, filled(edge.gives, edge.takes), is_closed=False, budget=budget)
 
 
@@ -185,56 +177,60 @@ def _at(schema: Any, pointer: str) -> Any:
 def _edges(facts: Facts, producers: Producers) -> Iterator[Edge]:
     mapped: dict[int | None, list[Use]] = {}
     for use in facts.uses:
-        if use.site in {Site.INPUTS, Site.OUTPUT}:
+        if use.field is not None:
             mapped.setdefault(use.step, []).append(use)
+    asked: dict[tuple[str, ...], dict[str, Any]] = {}  # by component and fields of a mapping
     for number, step in enumerate(facts.steps):
         component = facts.components.get(step.component)
         for member in chain(facts, component) if component else ():
-            if not member.contract.enforcement:
-                yield from _inputs(facts, producers, number, member, mapped.get(number, []))
+            if member.contract.enforcement:
+                continue
+            told = (
+                "InputNotCovered" if member.name == step.component else "StandInNotCovered",
+                f"the input contract of {member.name}",
+                f"steps.{step.name}",
+            )
+            if step.inputs is None:
+                yield from _whole(producers, number, member, told, step.when is not None)
+                continue
+            uses = mapped.get(number, [])
+            key = member.name, *step.inputs
+            if key not in asked:
+                asked[key] = parts_of(member.contract.input, list(step.inputs))
+            yield from _fields(producers, uses, asked[key], told, step.when is not None)
     if not facts.spec.contract.enforcement:
         yield from _answer(facts, producers, mapped.get(None, []))
 
 
-def _inputs(
-    facts: Facts, producers: Producers, number: int, member: Component, uses: list[Use]
+def _whole(
+    producers: Producers, number: int, member: Component, told: tuple[str, str, str], is_guarded: bool
 ) -> Iterator[Edge]:
-    step = facts.steps[number]
-    code = "InputNotCovered" if member.name == step.component else "StandInNotCovered"
-    who = f"the input contract of {member.name}"
-    consumer = f"steps.{step.name}"
-    if step.inputs is None:
+    takes = member.contract.input
+    if producers.input is not UNKNOWN and _is_said(takes):
         path = f"spec.steps[{number}]"
         yield Edge(
-            code=code,
-            path=path,
-            takes=member.contract.input,
-            gives=producers.input,
-            who=who,
-            what="the workflow's input",
-            consumer=consumer,
-            is_guarded=step.when is not None,
+            told[0], path, takes, producers.input, told[1], "the workflow's input", told[2], is_guarded
         )
-        return
-    for edge in _fields(producers, uses, member.contract.input, (code, who, consumer)):
-        yield replace(edge, is_guarded=True) if step.when is not None else edge
 
 
-def _fields(producers: Producers, uses: list[Use], takes: Any, told: tuple[str, str, str]) -> Iterator[Edge]:
+def _is_said(takes: Any) -> bool:
+    return takes is not True and takes != {}
+
+
+def _fields(
+    producers: Producers,
+    uses: list[Use],
+    fields: dict[str, Any],
+    told: tuple[str, str, str],
+    is_guarded: bool = False,
+) -> Iterator[Edge]:
     """One edge for each field of a mapping and each who may have made its value."""
     code, who, consumer = told
-    fields = parts_of(takes, [use.field or "" for use in uses])
     for use in uses:
-        for gives in _given(producers, use):
-            yield Edge(
-                code=code,
-                path=use.path,
-                takes=fields[use.field or ""],
-                gives=gives,
-                who=who,
-                what=use.text,
-                consumer=consumer,
-            )
+        takes = fields[use.field or ""]
+        for gives in _given(producers, use) if _is_said(takes) else ():
+            if gives is not UNKNOWN:
+                yield Edge(code, use.path, takes, gives, who, use.text, consumer, is_guarded)
 
 
 def _given(producers: Producers, use: Use) -> list[Any]:
@@ -246,7 +242,7 @@ def _given(producers: Producers, use: Use) -> list[Any]:
         except ExpressionError:
             return []
     return (
-        producers.at(use.compiled.references[0], use.text)
+        producers.at(use.compiled.references[0])
         if use.compiled.is_path
         else [given_by(use.compiled.result_type)]
     )
@@ -254,15 +250,17 @@ def _given(producers: Producers, use: Use) -> list[Any]:
 
 def _answer(facts: Facts, producers: Producers, uses: list[Use]) -> Iterator[Edge]:
     takes = facts.spec.contract.output
+    told = "OutputNotCovered", "spec.contract.output", "callers"
     if facts.spec.output is not None:
-        yield from _fields(producers, uses, takes, ("OutputNotCovered", "spec.contract.output", "callers"))
+        yield from _fields(producers, uses, parts_of(takes, list(facts.spec.output)), told)
         return
     steps = [step for step in facts.steps if step.phase is Phase.IN_REQUEST]
-    for gives in producers.of_step(steps[-1].name) if steps else ():
-        yield Edge(
-            code="OutputNotCovered", path=child("spec.contract", "output"), takes=takes, gives=gives,
-            who="spec.contract.output", what=f"steps.{steps[-1].name}", consumer="callers",
-        )  # fmt: skip
+    for gives in producers.of_step(steps[-1].name) if steps and _is_said(takes) else ():
+        if gives is not UNKNOWN:
+            code, who, consumer = told
+            yield Edge(
+                code, child("spec.contract", "output"), takes, gives, who, f"steps.{steps[-1].name}", consumer
+            )
 
 
 def _text(value: Any) -> str:

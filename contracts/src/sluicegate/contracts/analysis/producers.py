@@ -15,11 +15,11 @@ UNKNOWN: Final = object()
 """Nothing is known of the value: nothing can be said against it."""
 
 _OF_RESULT: Final = {
-    "bool": "boolean",
-    "int": "integer",
-    "uint": "integer",
-    "double": "number",
-    "string": "string",
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "uint": {"type": "integer"},
+    "double": {"type": "number"},
+    "string": {"type": "string"},
 }
 _DEEPEST: Final = 24
 
@@ -41,6 +41,8 @@ class Producers:
             UNKNOWN if facts.spec.contract.enforcement else self._seen(facts.spec.contract.input, None)
         )
         self.steps: dict[str, list[Any]] = {}
+        self.outputs: dict[str, Any] = {}
+        self.references: dict[Path, list[Any]] = {}
 
     def of_step(self, name: str) -> list[Any]:
         """Of each that may answer for the step, in order."""
@@ -48,23 +50,31 @@ class Producers:
             component = self.facts.component_of(name)
             members = _members(self.facts, component) if component else ()
             self.steps[name] = [
-                self._seen(closed(member.contract.output), name)
+                self._seen(self._closed(member), name)
                 for member in members
                 if not member.contract.enforcement
             ]
         return self.steps[name]
 
-    def at(self, path: Path, _text: str = "") -> list[Any]:
+    def _closed(self, component: Component) -> Any:
+        if component.name not in self.outputs:
+            self.outputs[component.name] = closed(component.contract.output)
+        return self.outputs[component.name]
+
+    def at(self, path: Path) -> list[Any]:
         """What a reference gives, one schema for each who may have made it; none when nothing is known."""
+        if path not in self.references:
+            self.references[path] = [schema for schema in self._at(path) if schema is not UNKNOWN]
+        return self.references[path]
+
+    def _at(self, path: Path) -> list[Any]:
         if path[0] == "input":
-            found = [part(self.input, path[1:])]
-        elif path[0] == "steps" and len(path) > 1:
-            found = [part(schema, path[2:]) for schema in self.of_step(path[1])]
-        elif path[0] == "run":
-            found = [{"type": "integer" if path[1:] == ("attempt",) else "string"}] if len(path) == 2 else []
-        else:
-            found = []
-        return [schema for schema in found if schema is not UNKNOWN]
+            return [part(self.input, path[1:])]
+        if path[0] == "steps" and len(path) > 1:
+            return [part(schema, path[2:]) for schema in self.of_step(path[1])]
+        if path[0] == "run" and len(path) == 2:
+            return [given_by("int" if path[1] == "attempt" else "string")]
+        return []
 
     def _seen(self, schema: Any, step: str | None) -> Any:
         if schema is True or schema == {}:
@@ -119,8 +129,7 @@ def _says_something(schema: Any) -> bool:
 
 def given_by(result_type: str) -> Any:
     """Of an expression with this static type."""
-    name = _OF_RESULT.get(result_type)
-    return UNKNOWN if name is None else {"type": name}
+    return _OF_RESULT.get(result_type, UNKNOWN)
 
 
 def _with_values(schema: Any, below: Path, domain: CompiledDomain) -> Any:

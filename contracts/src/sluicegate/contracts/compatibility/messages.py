@@ -196,13 +196,9 @@ def _removed_answers(old: Facts, new: Facts) -> Iterator[Change]:
 
 def _edges(old: Facts, new: Facts, level: Level, budget: Budget) -> Iterator[Change]:
     """Edges of the new workflow that break and did not break before, or cannot be proven and have changed."""
-    before = {
-        (edge.consumer, edge.path, _text(edge.takes), _text(edge.gives))
-        for edge in edges_of(old)
-        if edge.is_known
-    }
+    before = {(edge.consumer, edge.path, _text(edge.takes), _text(edge.gives)) for edge in edges_of(old)}
     for edge in edges_of(new):
-        if not edge.is_known or (edge.consumer, edge.path, _text(edge.takes), _text(edge.gives)) in before:
+        if (edge.consumer, edge.path, _text(edge.takes), _text(edge.gives)) in before:
             continue
         found = covered(_edge_at(edge, level), budget)
         if found.verdict is Verdict.COMPATIBLE:
@@ -222,7 +218,7 @@ def _edges(old: Facts, new: Facts, level: Level, budget: Budget) -> Iterator[Cha
 
 
 def _edge_at(edge: Edge, level: Level) -> Edge:
-    return edge.with_schemas(_at_level(edge.takes, level), _at_level(edge.gives, level))
+    return edge._replace(takes=_at_level(edge.takes, level), gives=_at_level(edge.gives, level))
 
 
 def _text(schema: Any) -> str:

@@ -90,15 +90,22 @@ def no_cycles(facts: Facts) -> Iterator[Problem]:
     """Steps run in order: a step sees only those before it."""
     needs: dict[str, list[str]] = {}
     for use in facts.uses:
-        if use.step is not None:
-            needs.setdefault(facts.steps[use.step].name, []).extend(use.steps())
-    for use in facts.uses:
         if use.step is None:
             continue
-        step = facts.steps[use.step].name
         for name in use.steps():
             if facts.position.get(name, -1) >= use.step:
+                needs = needs or _needs(facts)
+                step = facts.steps[use.step].name
                 yield _cycle(use, step, name, _way(needs, name, step))
+
+
+def _needs(facts: Facts) -> dict[str, list[str]]:
+    """The steps that each step refers to."""
+    found: dict[str, list[str]] = {}
+    for use in facts.uses:
+        if use.step is not None:
+            found.setdefault(facts.steps[use.step].name, []).extend(use.steps())
+    return found
 
 
 def _cycle(use: Use, step: str, later: str, way: list[str]) -> Problem:
@@ -172,15 +179,16 @@ def _may_be_absent(facts: Facts, name: str) -> str | None:
 
 def possible_fields(facts: Facts) -> Iterator[Problem]:
     """A closed contract of the producer has the field."""
-    known: dict[Path, Impossible | None] = {}
+    known: dict[tuple[int, Path], Impossible | None] = {}  # by contract and the path in it
     for use in facts.uses:
         for path in _references(use):
-            if path not in known:
-                known[path] = impossible(*_producer(facts, path))
-            missing = known[path]
+            contract, below = _producer(facts, path)
+            question = id(contract), below
+            if question not in known:
+                known[question] = impossible(contract, below)
+            missing = known[question]
             if missing is None:
                 continue
-            below = _producer(facts, path)[1]
             where = ".".join((*path[: len(path) - len(below)], *below[: missing.depth])).replace(".[]", "[]")
             said = (
                 f"{where} is {missing.is_a}, it has no" if missing.is_a else f"the contract of {where} has no"

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TypeVar
+from enum import IntEnum, auto
+from typing import NamedTuple, TypeVar
 
 from sluicegate.contracts.compiled import steps_of
 from sluicegate.contracts.expressions import Compiled, ExpressionError, compile_expression
@@ -14,7 +14,7 @@ from sluicegate.contracts.resources.workflow import AgentWorkflow, Component, Ph
 T = TypeVar("T")
 
 
-class Site(Enum):
+class Site(IntEnum):
     """Where an expression stands, which decides what it may refer to."""
 
     ROUTING = auto()
@@ -24,8 +24,7 @@ class Site(Enum):
     REWARD = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(NamedTuple):
     """One expression, compiled or with the reason why not. step: index of the step it belongs to. field: that a mapping fills."""
 
     path: str
@@ -51,13 +50,12 @@ class Facts:
     components: dict[str, Component]
     steps: tuple[Step, ...]
     position: dict[str, int]  # step name -> index
+    called: dict[str, Component]  # step name -> the component that it calls, when both exist
     uses: tuple[Use, ...]
 
     def component_of(self, step: str) -> Component | None:
         """The component that a step calls, when both exist."""
-        if step not in self.position:
-            return None
-        return self.components.get(self.steps[self.position[step]].component)
+        return self.called.get(step)
 
     def phase_of(self, step: str) -> Phase:
         """Of an existing step."""
@@ -84,13 +82,16 @@ def gather(workflow: AgentWorkflow) -> Facts:
 def _gather(workflow: AgentWorkflow) -> Facts:
     spec = workflow.spec
     steps = steps_of(spec)
+    components = _first((component.name, component) for component in spec.components)
+    called = _first((step.name, components.get(step.component)) for step in steps)
     return Facts(
         name=workflow.metadata.name,
         namespace=workflow.metadata.namespace,
         spec=spec,
-        components=_first((component.name, component) for component in spec.components),
+        components=components,
         steps=steps,
         position=_first((step.name, number) for number, step in enumerate(steps)),
+        called={name: component for name, component in called.items() if component is not None},
         uses=tuple(_uses(spec, steps)),
     )
 
@@ -123,4 +124,4 @@ def _use(path: str, text: str, site: Site, step: int | None = None, field: str |
         compiled = compile_expression(text)
     except ExpressionError as found:
         error = found
-    return Use(path=path, text=text, site=site, step=step, field=field, compiled=compiled, error=error)
+    return Use(path, text, site, step, field, compiled, error)
