@@ -43,6 +43,25 @@ def stand_in(spec: Spec) -> None:
     component(spec, "writer")["onFailure"] = {"type": "Component", "component": "spare"}
 
 
+def second_reader(spec: Spec, reader: str, source: str) -> None:
+    """One more step, of a component that is there, that reads `source` as its intent."""
+    step = copy.deepcopy(spec["steps"][2]) | {"name": "more", "component": reader}
+    step["inputs"]["intent"] = source
+    spec["steps"].append(step)
+
+
+def other_producer(spec: Spec) -> None:
+    takes("writer", intent={"type": "string"})(spec)
+    second_reader(spec, "writer", "steps.plan.steps.size()")
+
+
+def other_consumer(spec: Spec) -> None:
+    narrow = copy.deepcopy(component(spec, "writer")) | {"name": "narrow"}
+    narrow["contract"]["input"]["properties"] = {"intent": {"enum": ["track_order"]}}
+    spec["components"].append(narrow)
+    second_reader(spec, "narrow", "steps.plan.intent")
+
+
 def literal(spec: Spec) -> None:
     spec["steps"][2]["inputs"]["intent"] = "'refund'"
     takes("writer", intent={"enum": ["track_order"]})(spec)
@@ -102,6 +121,12 @@ WRONG: dict[str, tuple[Callable[[Spec], Any], tuple[str, Severity, str, str | No
     "a literal": (literal, ("InputNotCovered", Severity.ERROR, "spec.steps[2].inputs.intent", '"refund"')),
     "an expression of a known type": (
         counted, ("InputNotCovered", Severity.ERROR, "spec.steps[2].inputs.intent", "0")
+    ),
+    "a field that another step fills rightly": (
+        other_producer, ("InputNotCovered", Severity.ERROR, "spec.steps[4].inputs.intent", "0")
+    ),
+    "a value that another step takes": (
+        other_consumer, ("InputNotCovered", Severity.ERROR, "spec.steps[4].inputs.intent", '"cancel_order"')
     ),
     "a stand-in that takes less": (
         stand_in, ("StandInNotCovered", Severity.ERROR, "spec.steps[2].inputs.intent", '"cancel_order"')
