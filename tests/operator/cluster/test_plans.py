@@ -1,7 +1,7 @@
 """Plans on a real API server: versions never fall, renewals, removal, races, and what gateways acknowledged."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -57,6 +57,27 @@ class Hand:
 
     async def sleep(self, seconds: float) -> None:
         self.seconds += seconds
+
+
+class ToldFirst:
+    """An API whose watch is faster than its answer to a deletion."""
+
+    def __init__(self, api: DynamicApi, tell: Callable[[], object]) -> None:
+        self._api, self._tell = api, tell
+
+    async def delete(self, *place: Any, uid: str) -> None:
+        await self._api.delete(*place, uid=uid)
+        self._tell()
+
+
+class Away(ToldFirst):
+    """An API that cannot be reached for deletions."""
+
+    def __init__(self, api: DynamicApi) -> None:
+        super().__init__(api, lambda: None)
+
+    async def delete(self, *_: Any, uid: str) -> None:
+        raise Unavailable(f"{uid} cannot be deleted now")
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +203,32 @@ async def test_removal_takes_this_config_map_and_no_other(api: DynamicApi, plane
     assert await plans.plan("shop", "bot") == plan(1), "the workflow came again under its name"
     plane.kubectl("delete", "configmap", NAME, "-n", "shop")
     await plans.remove("shop", "bot")
+
+
+@pytest.mark.parametrize("when", ["before the answer", "after the answer"])
+async def test_what_was_removed_is_forgotten_once_the_watch_told_of_it(api: DynamicApi, when: str) -> None:
+    plans = plans_of(api)
+    await plans.write(plan(1))
+    gone = await held(api)
+    if when == "before the answer":
+        plans._api = ToldFirst(api, lambda: plans.seen_plan(gone, deleted=True))  # type: ignore[assignment]
+    await plans.remove("shop", "bot")
+    if when == "after the answer":
+        plans.seen_plan(gone, deleted=True)
+    assert (plans._removed, plans._plans) == ({}, {})
+
+
+async def test_a_removal_that_failed_leaves_the_plan_as_it_was(api: DynamicApi) -> None:
+    plans = plans_of(api)
+    await plans.write(plan(1))
+    plans._api = Away(api)  # type: ignore[assignment]
+    with pytest.raises(Unavailable):
+        await plans.remove("shop", "bot")
+    other = plans_of(api)
+    other.seen_plan(await held(api), deleted=False)
+    await other.write(plan(2))
+    plans.seen_plan(await held(api), deleted=False)
+    assert await plans.plan("shop", "bot") == plan(2), "what comes later is still seen"
 
 
 async def test_a_restart_without_a_view_removes_too(api: DynamicApi) -> None:

@@ -110,3 +110,8 @@ async def test_when_routes_are_not_served_nothing_is_held_and_nobody_watches() -
     assert not held.is_followed("shop")
     api.answer = route(3)
     assert await held.route(KEY) == route(3)
+
+
+async def test_a_read_that_has_ended_is_not_remembered() -> None:
+    held = await holding(Answers(route(1)))
+    assert not held._reads

@@ -80,12 +80,14 @@ class ConfigMapPlans:
         try:
             uid = known.stored.uid if known else (await self._held(key))["metadata"]["uid"]
             self._fence.epoch()
+            if known:  # marked before the answer, since the watch may tell of the end first, and never again
+                self._removed[key] = uid
             await self._api.delete(CONFIG_MAPS, namespace, names.plan_name(workflow), uid=uid)
-        except NotFound:
-            self._plans.pop(key, None)
-            return
+        except BaseException as error:
+            self._removed.pop(key, None)
+            if not isinstance(error, NotFound):
+                raise
         self._plans.pop(key, None)
-        self._removed[key] = uid
 
     async def plan(self, namespace: str, workflow: str) -> RoutePlan | None:
         """As published."""

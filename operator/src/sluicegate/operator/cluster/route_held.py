@@ -86,7 +86,7 @@ class HeldRoutes:
             self._followed.clear()  # the watch has ended with the kind
             raise
         finally:
-            self._reads[key] -= 1
+            self._reads -= Counter((key,))  # leaves none of 0
         self._held.setdefault(key, None)
 
 
