@@ -1,9 +1,10 @@
 """What evidence costs: contributions, updates, evaluation, state. `python -m benchmarks.evidence --speed`.
 
 The product's own classes on seeded traffic. CPU time of one thread, the best of several rounds; of a gate what a fold with it
-costs more than one without.
+costs more than one without. Rounds of all gates alternate, so that a slow moment of the machine meets them alike.
 """
 
+import gc
 import json
 import random  # noqa: TID251 - seeded
 import time
@@ -29,6 +30,7 @@ from tests.rollout.samples import rollout, workflow_spec
 
 SEED: Final = 6
 UNITS: Final = 6_000
+ROUNDS: Final = 15
 INTENTS: Final = ("ask", "buy", "cancel", "complain", "refund", "return", "track", "other")
 COMPONENTS: Final = ("planner", "memory", "agent", "writer")
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,12 +59,13 @@ DESIGNS: Final = {
 }
 
 
-def best(rounds: int, work: Callable[[], object]) -> float:
+def best(rounds: int, work: Callable[..., object], *given: Any) -> float:
     """Least CPU time in seconds."""
     found = []
     for _ in range(rounds):
+        gc.collect()
         started = time.process_time()
-        work()
+        work(*given)
         found.append(time.process_time() - started)
     return min(found)
 
@@ -171,54 +174,48 @@ def folds() -> list[dict[str, Any]]:
     rows = []
     for name, design in DESIGNS.items():
         observations = units(design)
+        gc.collect()
+        gc.freeze()  # the units are no part of what a fold keeps
         questions = planning.questions(spec, design.stage, {}, 1000.0)
         if design.stage is Stage.FULL:
             questions = planning.questions(spec, design.stage, baseline(questions), 1000.0)
-        bare = cost(observations, ())
         parts = by_gate(questions)
+        whole = f"all {len({one.signal for one in questions})} of the stage, with what they share"
+        spent = update_us(observations, {"": (), **parts, whole: questions})
         for gate in sorted(parts):
-            mine = cost(observations, parts[gate])
-            rows.append(
-                {
-                    "gate": gate,
-                    "design": name,
-                    "update_us": round(mine.update_us - bare.update_us, 2),
-                    "state_bytes": mine.tracks,
-                }
-            )
-        whole = cost(observations, questions)
-        rows.append(
-            {
-                "gate": f"all {len({one.signal for one in questions})} of the stage, with what they share",
-                "design": name,
-                "update_us": round(whole.update_us, 2),
-                "state_bytes": whole.state,
-            }
-        )
+            more = min(spent[gate]) - min(spent[""])
+            rows.append(row(gate, name, more, sizes(observations, parts[gate])[0]))
+        rows.append(row(whole, name, min(spent[whole]), sizes(observations, questions)[1]))
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Of a fold, by unit; tracks: largest state of the questions at any of 60 moments, state: of everything."""
-
-    update_us: float
-    tracks: int
-    state: int
+def row(gate: str, design: str, update: float, size: int) -> dict[str, Any]:
+    """Of the table."""
+    return {"gate": gate, "design": design, "update_us": round(update, 2), "state_bytes": size}
 
 
-def cost(observations: list[Observation], questions: tuple[Question, ...]) -> Cost:
-    """Measured."""
-    key = observations[0].key
-    seconds = best(5, lambda: Fold(key, questions).add_all(observations))
-    fold, tracks, state = Fold(key, questions), 0, 0
+def update_us(
+    observations: list[Observation], asked: dict[str, tuple[Question, ...]]
+) -> dict[str, list[float]]:
+    """Microseconds for each unit of a fold, round by round."""
+    found: dict[str, list[float]] = {name: [] for name in asked}
+    for _ in range(ROUNDS):
+        for name, questions in asked.items():
+            seconds = best(1, Fold(observations[0].key, questions).add_all, observations)
+            found[name].append(1e6 * seconds / len(observations))
+    return found
+
+
+def sizes(observations: list[Observation], questions: tuple[Question, ...]) -> tuple[int, int]:
+    """Bytes of the largest state at any of 60 moments: of the questions, and of everything."""
+    fold, tracks, state = Fold(observations[0].key, questions), 0, 0
     for start in range(0, len(observations), 100):
         fold.add_all(observations[start : start + 100])
         saved = fold.to_bytes()
         kept = json.loads(saved)["tracks"]
         tracks = max(tracks, sum(len(json.dumps(one, separators=(",", ":"))) for one in kept))
         state = max(state, len(saved))
-    return Cost(1e6 * seconds / len(observations), tracks, state)
+    return tracks, state
 
 
 def evaluation() -> dict[str, Any]:

@@ -41,6 +41,9 @@ _LARGEST: Final = (2.0 - 2.0**-23) * 2.0**127
 _FIBONACCI: Final = 2654435769
 """2^32 over the golden ratio: multiples modulo 2^32 lie evenly (Knuth, The Art of Computer Programming 3, 6.4)."""
 
+_TEXT: Final = "latin-1"
+"""A point as text: a character for each byte."""
+
 
 class Points:
     """Regions of one field, and the pairs that wait for the next look."""
@@ -114,7 +117,7 @@ class Points:
     def vector(self, facts: ArmFacts | None, field: str) -> Vector | None:
         """The point, as text, of the mean over the unit's runs."""
         mean = _mean(facts, field)
-        return None if mean is None else {b64encode(self._code(mean)).decode(): 1.0}
+        return None if mean is None else {self._code(mean).decode(_TEXT): 1.0}
 
     def learn(self, stable: Vector | None) -> None:
         """Vectors are no new values."""
@@ -123,28 +126,32 @@ class Points:
         """Fold one comparison; of several units of stable the newest is the candidate's pair."""
         mine = self._placed(candidate)
         theirs = mine if candidate == stable else self._placed(stable)
-        for arm, placed in enumerate((mine, theirs)):
-            for place, share in placed.items():
-                self._bins[place][arm] += share
+        for place, share in mine:
+            self._bins[place][0] += share
+        for place, share in theirs:
+            self._bins[place][1] += share
         if mine != theirs:
             self._runs = (*self._runs, runs[""])[-RUNS:]
-            for place in mine.keys() | theirs.keys():
-                self._shifts[place].add(mine.get(place, 0.0) - theirs.get(place, 0.0))
+            moved = dict(mine)
+            for place, share in theirs:
+                moved[place] = moved.get(place, 0.0) - share
+            for place, share in moved.items():
+                self._shifts[place].add(share)
         point, other = next(iter(candidate)), next(iter(stable))
         if point != other:
             self._differing += 1
             self._draw(point, other)
 
-    def _placed(self, vector: Vector) -> dict[int, float]:
+    def _placed(self, vector: Vector) -> tuple[tuple[int, float], ...]:
         """Shares of regions; they may sum to a little more than 1."""
         if len(vector) == 1:
             (text,) = vector
-            return {self._region(b64decode(text)): 1.0}
+            return ((self._region(text.encode(_TEXT)), 1.0),)
         found: dict[int, float] = {}
         for text, share in vector.items():
-            place = self._region(b64decode(text))
+            place = self._region(text.encode(_TEXT))
             found[place] = min(1.0, found.get(place, 0.0) + share)
-        return found
+        return tuple(found.items())
 
     def _region(self, code: bytes) -> int:
         distances = list(map(math.dist, repeat(tuple(code)), self._middles))
@@ -158,7 +165,7 @@ class Points:
             insort(self._sample, (rank, point, other))
             del self._sample[SAMPLE:]
         if self._differing == SAMPLE << self.look.looks:
-            pairs = [(tuple(b64decode(x)), tuple(b64decode(y))) for _, x, y in self._sample]
+            pairs = [(tuple(x.encode(_TEXT)), tuple(y.encode(_TEXT))) for _, x, y in self._sample]
             p = energy.p_value(pairs, "points", self.look.looks)
             self.look = CloudLook(self.look.looks + 1, p, self.look.log_e + energy.log_e(p))
             self._sample = []
@@ -195,7 +202,8 @@ class Points:
             "runs": list(self._runs),
             "differing": self._differing,
             "sample": _packed(
-                f">I{VECTOR}s{VECTOR}s", [(rank, b64decode(x), b64decode(y)) for rank, x, y in self._sample]
+                f">I{VECTOR}s{VECTOR}s",
+                [(rank, x.encode(_TEXT), y.encode(_TEXT)) for rank, x, y in self._sample],
             ),
             "look": list(self.look),
         }
@@ -215,7 +223,7 @@ class Points:
         made._runs = tuple(data["runs"])
         made._differing = int(data["differing"])
         made._sample = [
-            (rank, b64encode(x).decode(), b64encode(y).decode())
+            (rank, x.decode(_TEXT), y.decode(_TEXT))
             for rank, x, y in _unpacked(f">I{VECTOR}s{VECTOR}s", data["sample"])
         ]
         looks, p, log_e = data["look"]
