@@ -11,6 +11,7 @@ from sluicegate.contracts.evidence import VECTOR, ArmFacts, Observation, Questio
 from sluicegate.contracts.stages import Signal, Stage
 from sluicegate.observability.drift import points
 from sluicegate.observability.drift.outputs import Outputs
+from sluicegate.observability.fold import Fold
 from tests.observability.drift.outputs import folded
 from tests.observability.facts import good, unit
 
@@ -109,6 +110,71 @@ def test_a_restart_anywhere_gives_the_same_bits(stage: Stage) -> None:
             parts = Outputs.from_json(kept, EMBEDDING, stage)
     assert parts.to_json() == whole.to_json()
     assert parts.evidence() == whole.evidence()
+
+
+def few(n: int, seed: int, *, far: float = 0.0) -> Iterator[Observation]:
+    """Coordinates of three values, so that many points are as far from several middles, or just as far as the radius."""
+    generator = np.random.default_rng(seed)
+    for number in range(1, n + 1):
+        mine, theirs = generator.integers(0, 3, (2, VECTOR)).astype(float)
+        if generator.random() < far:
+            mine[0] = generator.choice([-7.0, 9.0, 1e300, -1e300, 3.5e38, math.inf, math.nan])
+        yield unit(number, Stage.SHADOW, candidate=at(mine.tolist()), stable=at(theirs.tolist()))
+
+
+def sessions(n: int) -> Iterator[Observation]:
+    """Two runs to each unit of the candidate, and of every seventh nothing is known."""
+    for one in stream(n, 21):
+        assert one.candidate is not None
+        found = list(one.candidate.numbers["agent.embedding"])
+        twice = at() if one.sequence % 7 == 0 else at(found, [0.5] * VECTOR)
+        yield unit(one.sequence, Stage.SHADOW, candidate=twice, stable=one.stable)
+
+
+def scaled(n: int, seed: int, by: float, first: float | None = None) -> Iterator[Observation]:
+    """Numbers of another size; the first may never vary."""
+    for one in stream(n, seed):
+        assert one.candidate is not None
+        assert one.stable is not None
+        arms = (
+            [value * by for value in arm.numbers["agent.embedding"]] for arm in (one.candidate, one.stable)
+        )
+        mine, theirs = ([numbers[0] if first is None else first, *numbers[1:]] for numbers in arms)
+        yield unit(one.sequence, Stage.SHADOW, candidate=at(mine), stable=at(theirs))
+
+
+STREAMS: dict[str, list[Observation]] = {
+    "pairs": list(stream(400, 22, moved=0.2, equal=0.2)),
+    "units of one arm": list(stream(400, 23, stage=Stage.CONTROLLED, share=0.7)),
+    "points as far from several middles": list(few(400, 24)),
+    "far away, and no numbers": list(few(400, 25, far=0.3)),
+    "sessions": list(sessions(300)),
+    "beyond single precision": list(scaled(200, 27, 2e38)),
+    "a number that single precision does not have, always": list(scaled(200, 28, 1.0, first=0.1)),
+}
+
+
+@pytest.mark.parametrize("what", STREAMS)
+@pytest.mark.parametrize("size", [9, 64, 400])
+def test_many_at_once_give_the_same_bits_as_one_by_one(what: str, size: int) -> None:
+    observations = STREAMS[what]
+    key = observations[0].key
+    one_by_one, at_once = Fold(key, (EMBEDDING,)), Fold(key, (EMBEDDING,))
+    for observation in observations:
+        one_by_one.add(observation)
+    for start in range(0, len(observations), size):
+        at_once.add_all(observations[start : start + size])
+    assert at_once.to_bytes() == one_by_one.to_bytes()
+
+
+def test_many_at_once_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only units before the regions are known are taken one by one."""
+    observations = list(stream(points.CALIBRATION + 100, 26))
+    fold = Fold(observations[0].key, (EMBEDDING,))
+    fold.add_all(observations[: points.CALIBRATION])
+    monkeypatch.setattr(points, "_mean", None)
+    fold.add_all(observations[points.CALIBRATION :])
+    assert fold.evidence().signals[0].units == 100
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])

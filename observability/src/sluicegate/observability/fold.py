@@ -95,7 +95,11 @@ class Fold:
 
     def add_all(self, observations: Iterable[Observation]) -> int:
         """Fold them in order; how many were new."""
-        return sum(self.add(observation) for observation in observations)
+        coming = tuple(observations)
+        for track in self._tracks:
+            if isinstance(track, Outputs):
+                track.expect(coming)
+        return sum(self.add(observation) for observation in coming)
 
     def evidence(self) -> StageEvidence:
         """The evidence as folded up to `cursor`."""
