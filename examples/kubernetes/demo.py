@@ -26,7 +26,7 @@ INTERRUPTED = 130
 
 def main() -> int:
     """Run it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         found = _binaries()

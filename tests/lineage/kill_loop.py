@@ -79,6 +79,21 @@ def sequences(root: Path) -> dict[str, int]:
     return found
 
 
+def moved(root: Path) -> int:
+    store = LineageStore(root / "lineage.db")
+    found = store.counts().get("cold_documents", 0)
+    store.close()
+    return found
+
+
+def sweeps_again(root: Path, before: int) -> bool:
+    """However slow the machine is; False: nothing moves any more."""
+    deadline = time.monotonic() + 60
+    while moved(root) <= before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return moved(root) > before
+
+
 def drain(told: int) -> list[str]:
     text = b""
     while select.select([told], [], [], 0)[0]:
@@ -94,7 +109,10 @@ def main(root: Path, kills: int, seed: int, sweeping: bool) -> None:
     known: dict[str, int] = {}
     writer = fork(write, root / "spool", "writer-000", tell)
     for number in range(kills):
+        before = moved(root) if sweeping else 0
         ingester = fork(ingest, root, sweeping)
+        if sweeping and number % 5 == 4 and not sweeps_again(root, before):
+            wrong.append(f"nothing was moved before kill {number}")
         time.sleep(chance.uniform(0.0, 0.12))
         if chance.random() < 0.4:
             if not kill(writer):

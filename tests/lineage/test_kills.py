@@ -44,10 +44,9 @@ def test_kill_minus_nine(tmp_path: Path, seed: int, mode: str) -> None:
     copies = documents(store)
     assert set(copies.values()) == {1}, "no document is in two places"
     stored = Counter(run_id for run_id, _ in copies)
-    assert set(stored.values()) == {2}, "both arms of every run"
-    assert set(acknowledged) - stored.keys() == set()
+    assert {stored[run_id] for run_id in acknowledged} == {2}, "both arms of every run that was acknowledged"
     assert (store.counts()["cold_documents"] > 0) == (mode == "sweeping")
-    # A writer killed between write(2) and its word to us has stored one run more.
+    # A writer killed between write(2) and its word to us has stored one run more, killed inside of it a part of one.
     assert len(stored) - len(set(acknowledged)) <= KILLS
     for run_id in acknowledged[:: max(1, len(acknowledged) // 50)]:
         stable, candidate = store.run(run_id)

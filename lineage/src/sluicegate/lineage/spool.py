@@ -2,7 +2,8 @@
 
 A segment is `<worker>-<uuid>-<n>.spool`, opened O_APPEND and held under flock as long as its writer lives: the
 lock is the sign of life (kill -9 releases it). One append call is one write(2): what it returned True for is
-in the kernel and survives kill -9 of the process (not a power cut: there is no fsync). Single threaded.
+in the kernel and survives kill -9 of the process (not a power cut: there is no fsync). A kill inside of it may leave
+its first part: the kernel stops between two pages. Single threaded.
 
 Nothing here raises or waits for the ingester: an error of the disk is counted and the next append tries again.
 """
