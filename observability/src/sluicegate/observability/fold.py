@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, fields
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from sluicegate.contracts.errors import Conflict, Problem, Refused
@@ -22,6 +23,8 @@ from sluicegate.observability.violations import UnseenViolations
 
 FORMAT: Final = 5
 READ: Final = (4, FORMAT)
+_AT_ONCE: Final = 256
+"""Units of a batch that are made ready together."""
 """2: units are counted by the time at which their arm was chosen, ablated ones by coalition. 3: answers have a floor of
 similarity, contributions running means. 4: a test keeps its last row of equal values, pairs the look since which they are
 inside. 5: what a question has nothing of is left out."""
@@ -95,11 +98,13 @@ class Fold:
 
     def add_all(self, observations: Iterable[Observation]) -> int:
         """Fold them in order; how many were new."""
-        coming = tuple(observations)
-        for track in self._tracks:
-            if isinstance(track, Outputs):
-                track.expect(coming)
-        return sum(self.add(observation) for observation in coming)
+        left, new = iter(observations), 0
+        while coming := tuple(islice(left, _AT_ONCE)):
+            for track in self._tracks:
+                if isinstance(track, Outputs):
+                    track.expect(coming)
+            new += sum(self.add(observation) for observation in coming)
+        return new
 
     def evidence(self) -> StageEvidence:
         """The evidence as folded up to `cursor`."""

@@ -159,15 +159,22 @@ class Points:
             self._bins[place][1] += share
         if mine != theirs:
             self._runs = (*self._runs, runs[""])[-RUNS:]
-            moved = dict(mine)
-            for place, share in theirs:
-                moved[place] = moved.get(place, 0.0) - share
-            for place, share in moved.items():
-                self._shifts[place].add(share)
+            self._shift(mine, theirs)
         point, other = next(iter(candidate)), next(iter(stable))
         if point != other:
             self._differing += 1
             self._draw(point, other)
+
+    def _shift(self, mine: tuple[tuple[int, float], ...], theirs: tuple[tuple[int, float], ...]) -> None:
+        if len(mine) == len(theirs) == 1:  # two units of one run, in different regions
+            self._shifts[mine[0][0]].add(mine[0][1])
+            self._shifts[theirs[0][0]].add(-theirs[0][1])
+            return
+        moved = dict(mine)
+        for place, share in theirs:
+            moved[place] = moved.get(place, 0.0) - share
+        for place, share in moved.items():
+            self._shifts[place].add(share)
 
     def _placed(self, vector: Vector) -> tuple[tuple[int, float], ...]:
         """Shares of regions; they may sum to a little more than 1."""
