@@ -23,11 +23,11 @@ from sluicegate.observability.violations import UnseenViolations
 
 FORMAT: Final = 5
 READ: Final = (4, FORMAT)
-_AT_ONCE: Final = 256
-"""Units of a batch that are made ready together."""
 """2: units are counted by the time at which their arm was chosen, ablated ones by coalition. 3: answers have a floor of
 similarity, contributions running means. 4: a test keeps its last row of equal values, pairs the look since which they are
 inside. 5: what a question has nothing of is left out."""
+_AT_ONCE: Final = 256
+"""Units of a batch that are made ready together."""
 
 
 class Fold:

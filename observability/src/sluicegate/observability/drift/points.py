@@ -37,16 +37,12 @@ _MANY: Final = 8
 _INSIDE: Final = 64
 _MIDDLE: Final = 128
 """A byte is 128 in the middle of the calibration's range and moves by 64 over all of it."""
-_SINGLE: Final = struct.Struct(
-    f"<{VECTOR}f"
-)  # refuses what is too large, which the native layout makes infinite
+_SINGLE: Final = struct.Struct(f"<{VECTOR}f")
+"""Refuses what is too large; the native layout would make it infinite."""
 _LARGEST: Final = (2.0 - 2.0**-23) * 2.0**127
 """Of single precision (IEEE 754)."""
 _FIBONACCI: Final = 2654435769
 """2^32 over the golden ratio: multiples modulo 2^32 lie evenly (Knuth, The Art of Computer Programming 3, 6.4)."""
-
-_TEXT: Final = "latin-1"
-"""A point as text: a character for each byte."""
 
 
 class Points:
@@ -128,8 +124,9 @@ class Points:
         except ImportError:
             return
         made = ahead.codes([found for _, found in known], self._scale)
-        whole = made.tobytes().decode(_TEXT)
-        texts = [whole[start : start + VECTOR] for start in range(0, len(whole), VECTOR)]
+        codes = made.tobytes()
+        starts = range(0, len(codes), VECTOR)
+        texts = [b64encode(codes[start : start + VECTOR]).decode() for start in starts]
         self._ahead = {id(one): (one, text) for (one, _), text in zip(known, texts, strict=True)}
         self._places = dict(zip(texts, ahead.regions(made, self._middles, self._radius), strict=True))
 
@@ -144,7 +141,7 @@ class Points:
         if made is not None and made[0] is facts:
             return {made[1]: 1.0}
         mean = _mean(facts, field)
-        return None if mean is None else {self._code(mean).decode(_TEXT): 1.0}
+        return None if mean is None else {b64encode(self._code(mean)).decode(): 1.0}
 
     def learn(self, stable: Vector | None) -> None:
         """Vectors are no new values."""
@@ -153,45 +150,35 @@ class Points:
         """Fold one comparison; of several units of stable the newest is the candidate's pair."""
         mine = self._placed(candidate)
         theirs = mine if candidate == stable else self._placed(stable)
-        for place, share in mine:
+        for place, share in mine.items():
             self._bins[place][0] += share
-        for place, share in theirs:
+        for place, share in theirs.items():
             self._bins[place][1] += share
         if mine != theirs:
             self._runs = (*self._runs, runs[""])[-RUNS:]
-            self._shift(mine, theirs)
+            for place in {**mine, **theirs}:
+                self._shifts[place].add(mine.get(place, 0.0) - theirs.get(place, 0.0))
         point, other = next(iter(candidate)), next(iter(stable))
         if point != other:
             self._differing += 1
             self._draw(point, other)
 
-    def _shift(self, mine: tuple[tuple[int, float], ...], theirs: tuple[tuple[int, float], ...]) -> None:
-        if len(mine) == len(theirs) == 1:  # two units of one run, in different regions
-            self._shifts[mine[0][0]].add(mine[0][1])
-            self._shifts[theirs[0][0]].add(-theirs[0][1])
-            return
-        moved = dict(mine)
-        for place, share in theirs:
-            moved[place] = moved.get(place, 0.0) - share
-        for place, share in moved.items():
-            self._shifts[place].add(share)
-
-    def _placed(self, vector: Vector) -> tuple[tuple[int, float], ...]:
+    def _placed(self, vector: Vector) -> dict[int, float]:
         """Shares of regions; they may sum to a little more than 1."""
         if len(vector) == 1:
             (text,) = vector
-            return ((self._region(text), 1.0),)
+            return {self._region(text): 1.0}
         found: dict[int, float] = {}
         for text, share in vector.items():
             place = self._region(text)
             found[place] = min(1.0, found.get(place, 0.0) + share)
-        return tuple(found.items())
+        return found
 
     def _region(self, point: str) -> int:
         known = self._places.get(point)
         if known is not None:
             return known
-        distances = list(map(math.dist, repeat(tuple(point.encode(_TEXT))), self._middles))
+        distances = list(map(math.dist, repeat(tuple(b64decode(point))), self._middles))
         nearest = min(distances)
         return len(distances) if nearest > self._radius else distances.index(nearest)
 
@@ -202,7 +189,7 @@ class Points:
             insort(self._sample, (rank, point, other))
             del self._sample[SAMPLE:]
         if self._differing == SAMPLE << self.look.looks:
-            pairs = [(tuple(x.encode(_TEXT)), tuple(y.encode(_TEXT))) for _, x, y in self._sample]
+            pairs = [(tuple(b64decode(x)), tuple(b64decode(y))) for _, x, y in self._sample]
             p = energy.p_value(pairs, "points", self.look.looks)
             self.look = CloudLook(self.look.looks + 1, p, self.look.log_e + energy.log_e(p))
             self._sample = []
@@ -239,8 +226,7 @@ class Points:
             "runs": list(self._runs),
             "differing": self._differing,
             "sample": _packed(
-                f">I{VECTOR}s{VECTOR}s",
-                [(rank, x.encode(_TEXT), y.encode(_TEXT)) for rank, x, y in self._sample],
+                f">I{VECTOR}s{VECTOR}s", [(rank, b64decode(x), b64decode(y)) for rank, x, y in self._sample]
             ),
             "look": list(self.look),
         }
@@ -260,7 +246,7 @@ class Points:
         made._runs = tuple(data["runs"])
         made._differing = int(data["differing"])
         made._sample = [
-            (rank, x.decode(_TEXT), y.decode(_TEXT))
+            (rank, b64encode(x).decode(), b64encode(y).decode())
             for rank, x, y in _unpacked(f">I{VECTOR}s{VECTOR}s", data["sample"])
         ]
         looks, p, log_e = data["look"]
