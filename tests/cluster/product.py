@@ -18,7 +18,7 @@ from tests.cluster.balancer import Balancer
 from tests.cluster.client import Client, Json
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import free_port
-from tests.operator.up import until
+from tests.operator.up import no_traceback, until
 
 SYSTEM = "sluicegate-system"
 OPERATOR = f"system:serviceaccount:{SYSTEM}:sluicegate-operator"
@@ -251,7 +251,7 @@ def running(plane: ControlPlane, root: Path, *, operators: int = 1, **settings: 
     try:
         yield product.start(operators)
         product.stop()
-        assert "Traceback" not in product.logs(), product.logs()[-8000:]
+        no_traceback(product.logs())
     finally:
         product.kill()
 

@@ -20,7 +20,7 @@ from sluicegate.lineage.store import LineageStore
 from sluicegate.observability.fold import Fold
 from sluicegate.operator.resources.store import SqliteStore
 from sluicegate.rollout.planning import look
-from tests.operator.up import Up, until
+from tests.operator.up import Up, no_traceback, until
 
 Json = dict[str, Any]
 NEVER = 1_000_000
@@ -37,7 +37,7 @@ def running(up: Up) -> Iterator[Up]:
         assert up.stop() == 0
     finally:
         up.kill()
-    assert "Traceback" not in up.logs()
+    no_traceback(up.logs())
 
 
 def serving(up: Up, workflow: str = "echo") -> None:

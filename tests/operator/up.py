@@ -41,6 +41,12 @@ def until(what: str, condition: Callable[[], Any], seconds: float = 30.0) -> Any
         time.sleep(0.02)
 
 
+def no_traceback(logs: str) -> None:
+    """Nothing was logged with a traceback; what was is shown from just before it."""
+    before, found, after = logs.partition("Traceback")
+    assert not found, before[-1500:] + found + after[:8000]
+
+
 class _Unix(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=10)
