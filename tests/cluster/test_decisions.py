@@ -4,10 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.cluster.client import Client, Json
 from tests.cluster.conftest import NAMESPACE
 from tests.cluster.product import Place, Product
 from tests.cluster.test_rollouts import NEW, OLD, STAGES, stable
-from tests.e2e import life
+from tests.e2e import drilled, life
 from tests.operator.samples import staged
 from tests.operator.up import until
 
@@ -108,6 +109,37 @@ def test_two_people_by_kubectl_approve(product: Product, url: str) -> None:
     assert place.status(NEW)["state"] == "Controlled"
     assert place.decide("Approve", NEW, user="bob", name="second")[0] == 201
     place.reach("Full", NEW)
+
+
+def test_a_drill_that_fails_holds_the_rollout(product: Product, url: str) -> None:
+    """The answer that users get stays the workflow's; the rules have none for a run without a topic."""
+    place = Place(product, NAMESPACE, "rehearsed")
+    rules = drilled.RULES | {"metadata": {"name": "refunds", "namespace": NAMESPACE}}
+    Client(product.plane, "carol").apply("fallbackrulesets", rules)
+    place.apply(drilled.workflow(OLD, url, place.name))
+    place.serving()
+    until(
+        "in the plan",
+        lambda: drilled.condition(place.workflow(), "FallbackReady") == ("True", "RuleSetReady"),
+    )
+    place.apply(drilled.workflow(NEW, url, place.name))
+    place.in_state("Canary", NEW)
+    assert place.ask("somebody") == OLD
+    failed = ("False", "DrillFailed")
+    until("told", lambda: drilled.condition(place.workflow(), "DrillsPassing") == failed, drilled.SECONDS)
+    report = place.workflow()["status"]["lastDrill"]
+    assert (report["runs"], report["answered"], report["passed"]) == (1, 0, False)
+    assert place.decide("Promote", NEW, name="too-soon")[0] == 201
+    until("refused", lambda: results(place) == ["Refused"])
+    assert "DrillFailed" in place.status(NEW)["decisions"][0]["message"]
+    place.apply(drilled.workflow(NEW, url, place.name, blocksPromotion=False))
+    until("looked at", lambda: is_looked_at(place.workflow()))
+    assert place.decide("Promote", NEW, name="freed")[0] == 201
+    place.in_state("Shadow", NEW)
+
+
+def is_looked_at(item: Json) -> bool:
+    return bool(item["status"]["observedGeneration"] == item["metadata"]["generation"])
 
 
 def test_a_stage_paused_for_two_days_neither_flaps_nor_expires(product: Product, url: str) -> None:
