@@ -15,6 +15,7 @@ from tests.prometheus import binaries
 from tests.support.golden import ROOT, check
 
 FILE = ROOT / "charts/sluicegate/files/prometheus-rules.yaml"
+READY = "sluicegate_business_fallback_ready"
 DRILLS = "sluicegate_business_fallback_drills_passing"
 _BOT = {"namespace": "shop", "workflow": "bot"}
 _ARM = _BOT | {"revision": "bot-1", "arm": "stable"}
@@ -162,6 +163,8 @@ CASES: list[tuple[str, str, bool, list[dict[str, str]]]] = [
     ("SluicegateBusinessFallback", "a drill", False, [business("drill_runs", 1, outcome="Answered")]),
     ("SluicegateBusinessFallbackSilent", "no rule held", True, [business("answers", 1, answer="None")]),
     ("SluicegateBusinessFallbackSilent", "a rule held", False, [business("answers", 1, answer="Rules")]),
+    ("SluicegateFallbackNotReady", "refused", True, [stays(READY, 0, **_BOT)]),
+    ("SluicegateFallbackNotReady", "proved", False, [stays(READY, 1, **_BOT)]),
     ("SluicegateDrillsNotPassing", "failed or overdue", True, [stays(DRILLS, 0, **_BOT)]),
     ("SluicegateDrillsNotPassing", "passed", False, [stays(DRILLS, 1, **_BOT)]),
     ("SluicegateRolloutHeld", "for more than an hour", True, [stays("sluicegate_rollout_held", 1, **_BOT)]),

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 import pytest
@@ -15,7 +15,9 @@ from sluicegate.contracts.adapters.system import SystemClock
 from sluicegate.contracts.errors import Conflict, Refused, Unavailable
 from sluicegate.contracts.evidence import EvidenceKey, SignalEvidence, StageEvidence
 from sluicegate.contracts.resources import AgentWorkflow, WorkflowRollout
+from sluicegate.contracts.resources.base import Condition
 from sluicegate.contracts.resources.rollout import RolloutStatus
+from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import Outcome, Signal, Stage, State
 from sluicegate.gateway.plan_table import PlanTable, WorkflowKey
 from sluicegate.lineage.ingester import Progress
@@ -221,6 +223,25 @@ async def test_a_rollout_is_counted_once_when_it_is_seen_to_end() -> None:
     assert line in generate_latest(registry).decode()
     telemetry.gone(Ref("AgentWorkflow", "default", "echo"))
     assert 'workflow="echo"' not in generate_latest(registry).decode()
+
+
+@pytest.mark.parametrize("kind", ["FallbackReady", "DrillsPassing"])
+def test_what_is_said_of_the_business_fallback_is_a_number_while_it_is_known(kind: str) -> None:
+    registry = CollectorRegistry()
+    telemetry, about = Telemetry(registry), Ref("AgentWorkflow", "shop", "bot")
+    name = {"FallbackReady": "ready", "DrillsPassing": "drills_passing"}[kind]
+
+    def told(status: Literal["True", "False", "Unknown"] | None) -> float | None:
+        found = (
+            ()
+            if status is None
+            else (Condition(type=kind, status=status, reason="R", last_transition_time=NOW),)
+        )
+        telemetry.fallback(about, WorkflowStatus(conditions=found))
+        labels = {"namespace": "shop", "workflow": "bot"}
+        return registry.get_sample_value(f"sluicegate_business_fallback_{name}", labels)
+
+    assert [told(one) for one in ("True", "False", "Unknown", "True", None)] == [1.0, 0.0, None, 1.0, None]
 
 
 async def test_retention_follows_each_workflow(tmp_path: Path) -> None:

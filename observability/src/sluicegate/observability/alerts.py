@@ -120,6 +120,13 @@ ALERTS: Final = (
         summary=f"{_FLOW}: the workflow fails again and again, and {{{{ $labels.rule_set }}}} has no answer for its users.",
     ),
     Alert(
+        name="SluicegateFallbackNotReady",
+        expr="max by (namespace, workflow) (sluicegate_business_fallback_ready) == 0",
+        hold="10m",
+        severity="warning",
+        summary=f"{_FLOW}: its rule set is missing or refused; what was proved before answers, or the static answer. Condition FallbackReady says why.",
+    ),
+    Alert(
         name="SluicegateDrillsNotPassing",
         expr="max by (namespace, workflow) (sluicegate_business_fallback_drills_passing) == 0",
         hold="0s",

@@ -241,6 +241,13 @@ DECAY_THRESHOLD: Final = Definition(
     ("namespace", "workflow", "signal", "component"),
     "Natural log at which that detector alarms.",
 )
+FALLBACK_READY: Final = Definition(
+    "sluicegate_business_fallback_ready",
+    Kind.GAUGE,
+    ("namespace", "workflow"),
+    "Condition FallbackReady: 1 True, 0 False (the rule set is missing, or its newest version is not proved); absent while it is "
+    "Unknown, or there is no business fallback.",
+)
 DRILLS_PASSING: Final = Definition(
     "sluicegate_business_fallback_drills_passing",
     Kind.GAUGE,
@@ -372,6 +379,7 @@ CONTROL: Final = (
     SPREAD,
     DECAY_LOG_E,
     DECAY_THRESHOLD,
+    FALLBACK_READY,
     DRILLS_PASSING,
     DRILL_PASSED,
     RECONCILE,

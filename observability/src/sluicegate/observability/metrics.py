@@ -280,9 +280,16 @@ class ControlMetrics:
             for item in (catalog.DECAY_LOG_E, catalog.DECAY_THRESHOLD):
                 self._families[item.name].forget(namespace, workflow)
 
-    def drills(self, namespace: str, workflow: str, passing: bool | None, passed: float | None) -> None:
-        """Whether the drills of a workflow pass, and when one did last (Unix seconds); None: not known, or none."""
-        for item, value in ((catalog.DRILLS_PASSING, passing), (catalog.DRILL_PASSED, passed)):
+    def fallback(
+        self, namespace: str, workflow: str, *, ready: bool | None, passing: bool | None, passed: float | None
+    ) -> None:
+        """Of the business fallback: is it ready, do its drills pass, when did one last (Unix seconds); None: not known, or none."""
+        told = {
+            catalog.FALLBACK_READY: ready,
+            catalog.DRILLS_PASSING: passing,
+            catalog.DRILL_PASSED: passed,
+        }
+        for item, value in told.items():
             if value is None:
                 with self._lock:
                     self._families[item.name].forget(namespace, workflow)

@@ -256,8 +256,8 @@ class LoopMetrics(QueueMetrics, Protocol):
         """The watch over a workflow's stable version."""
         ...
 
-    def drilled(self, ref: Ref, status: WorkflowStatus) -> None:
-        """What the status of a workflow says of drills."""
+    def fallback(self, ref: Ref, status: WorkflowStatus) -> None:
+        """What the status of a workflow says of its business fallback."""
         ...
 
     def gone(self, ref: Ref) -> None:

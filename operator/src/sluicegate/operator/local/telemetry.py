@@ -11,7 +11,7 @@ from sluicegate.contracts.resources.workflow import WorkflowStatus
 from sluicegate.contracts.stages import MIRRORED_STAGES, Stage, State
 from sluicegate.contracts.watch import WatchEvidence
 from sluicegate.observability.metrics import ControlMetrics, GatewayMetrics, ProcessMetrics
-from sluicegate.rollout import conditions, drills
+from sluicegate.rollout import conditions, drills, fallbacks
 from sluicegate.rollout.model import Ref
 
 
@@ -81,13 +81,16 @@ class LoopTelemetry:
             if item.baseline is not None:
                 self._control.decay(ref.namespace, ref.name, item)
 
-    def drilled(self, ref: Ref, status: WorkflowStatus) -> None:
-        """Whether drills pass, and when one did last."""
-        found = conditions.find(status.conditions, drills.PASSING)
-        passing = None if found is None or found.status == "Unknown" else found.status == "True"
+    def fallback(self, ref: Ref, status: WorkflowStatus) -> None:
+        """Whether the business fallback is ready, whether its drills pass, and when one did last."""
         passed = status.last_passed_drill_at
-        at = None if passed is None else passed.timestamp()
-        self._control.drills(ref.namespace, ref.name, passing, at)
+        self._control.fallback(
+            ref.namespace,
+            ref.name,
+            ready=_truth(status, fallbacks.READY),
+            passing=_truth(status, drills.PASSING),
+            passed=None if passed is None else passed.timestamp(),
+        )
 
     def gone(self, ref: Ref) -> None:
         """Drop what is labelled with the object."""
@@ -120,6 +123,12 @@ class Telemetry(LoopTelemetry):
         super().gone(ref)
         if ref.kind == "AgentWorkflow":
             self._gateway.forget_workflow(ref.namespace, ref.name)
+
+
+def _truth(status: WorkflowStatus, kind: str) -> bool | None:
+    """Of a condition; None: Unknown, or nothing is said."""
+    found = conditions.find(status.conditions, kind)
+    return None if found is None or found.status == "Unknown" else found.status == "True"
 
 
 def _share(status: RolloutStatus) -> float:

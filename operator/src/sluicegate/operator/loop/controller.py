@@ -159,7 +159,7 @@ class Controller:
             self._metrics.watched(ref, observed.watch)
         plan = reconcile_workflow(observed, self._clock.now())
         after = await self._carry_out(held, plan)
-        self._metrics.drilled(ref, plan.status)
+        self._metrics.fallback(ref, plan.status)
         if drills.is_news(observed, plan.status):
             for one in observed.rule_sets:
                 self.add(Ref(RULE_SET, ref.namespace, one.name))
