@@ -86,7 +86,7 @@ def test_a_weight_of_somebody_else_is_put_right_and_one_who_goes_on_is_named(sho
     place.edit(7, TOOL)
     until("it is left", lambda: place.condition("Stalled") == ("True", "TrafficContested"))
     assert f"{TOOL} changed backendRefs" in place.message("Stalled")
-    assert said_of_rollout(place) == ("True", "TrafficContested")
+    until("the rollout says so too", lambda: said_of_rollout(place) == ("True", "TrafficContested"))
     since = shop.plane.audit_position()
     for number in range(20, 40):
         place.edit(number, TOOL)
@@ -97,9 +97,9 @@ def test_a_weight_of_somebody_else_is_put_right_and_one_who_goes_on_is_named(sho
     place.follow("Done", NEW)
 
 
-def said_of_rollout(place: ServicePlace) -> tuple[str, str]:
-    found = {one["type"]: one for one in place.status(NEW)["conditions"]}["Stalled"]
-    return found["status"], found["reason"]
+def said_of_rollout(place: ServicePlace) -> tuple[str, ...]:
+    held = place.status(NEW)["conditions"]
+    return next(((one["status"], one["reason"]) for one in held if one["type"] == "Stalled"), ())
 
 
 def written(place: ServicePlace, since: int) -> list[Entry]:
