@@ -123,7 +123,7 @@ class Api:
         kind: str = "application/json",
     ) -> Answer:
         host, _, port = self.plane.server.removeprefix("https://").partition(":")
-        connection = http.client.HTTPSConnection(host, int(port), timeout=30, context=_tls(self.plane))
+        connection = http.client.HTTPSConnection(host, int(port), timeout=60, context=_tls(self.plane))
         with closing(connection):
             connection.putrequest(method, path)
             data = b"" if body is None else json.dumps(body).encode()

@@ -37,7 +37,7 @@ class Balancer:
     def _serve(self, client: socket.socket) -> None:
         for port in self._ready():
             try:
-                server = socket.create_connection(("127.0.0.1", port), timeout=2)
+                server = socket.create_connection(("127.0.0.1", port), timeout=30)
             except OSError:
                 continue
             server.settimeout(None)

@@ -28,7 +28,7 @@ class Client:
     ) -> tuple[int, Json]:
         """One request; a refused connection is an OSError."""
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.plane.port, timeout=20, context=self._context()
+            "127.0.0.1", self.plane.port, timeout=60, context=self._context()
         )
         headers = {"Content-Type": content_type, "Accept": "application/json"}
         headers |= {"Impersonate-User": self.acting} if self.acting else {}

@@ -47,7 +47,7 @@ class Process:
     def start(self) -> None:
         """Start and wait until it is ready."""
         self.spawn()
-        until(f"ready: {self.log.stem}", self.is_ready, 60)
+        until(f"ready: {self.log.stem}", self.is_ready)
 
     def is_ready(self) -> bool:
         """What /readyz says."""
@@ -67,7 +67,7 @@ class Process:
             self.running.kill()
             self.running.wait()
 
-    def stop(self, seconds: float = 30) -> int:
+    def stop(self, seconds: float = 90) -> int:
         """SIGTERM; the exit status."""
         assert self.running is not None
         if self.running.poll() is None:
@@ -293,7 +293,7 @@ class Place:
         found = self.rollout(version)
         return found["status"] if found else {"state": None}
 
-    def in_state(self, state: str, version: str, seconds: float = 60) -> Json:
+    def in_state(self, state: str, version: str, seconds: float = 90) -> Json:
         """Wait until the rollout towards `version` is in `state`."""
 
         def there() -> Json | None:
@@ -310,11 +310,11 @@ class Place:
             conditions = self.workflow().get("status", {}).get("conditions", [])
             return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
-        until(f"{self.name} is served", ready, 60)
+        until(f"{self.name} is served", ready)
 
     def ask(self, session: str) -> str | None:
         """The version that answered a user; None when there was no answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.product.gateway_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.product.gateway_port, timeout=60)
         try:
             path = f"/v1/namespaces/{self.namespace}/workflows/{self.name}/runs"
             connection.request(
@@ -333,7 +333,7 @@ class Place:
         with ThreadPoolExecutor(8) as pool:
             return Counter(pool.map(self.ask, (f"user-{number}" for number in range(size))))
 
-    def reach(self, state: str, version: str, seconds: float = 90) -> Json:
+    def reach(self, state: str, version: str, seconds: float = 240) -> Json:
         """Users come until the rollout is in `state`."""
         try:
             until(

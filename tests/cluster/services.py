@@ -234,7 +234,7 @@ class ServicePlace(Place):
             return state == "Done" or found["TrafficProgrammed"] == "True"
 
         try:
-            until(f"{self.name} {version} in {state}", there, 60)
+            until(f"{self.name} {version} in {state}", there, 240)
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {json.dumps(self.status(version), indent=1)}") from error
 

@@ -79,7 +79,7 @@ def test_abort_while_awaiting_approval(product: Product, url: str) -> None:
         found = {one["type"]: one["status"] for one in place.status(NEW).get("conditions", ())}
         return bool(place.crowd(8)) and found.get("AwaitingApproval") == "True"
 
-    until("it waits for approval", is_asking, 60)
+    until("it waits for approval", is_asking)
     aborted(place)
 
 
@@ -87,7 +87,7 @@ def aborted(place: Place) -> None:
     """Everybody gets stable soon, and it stays so."""
     code, said = place.decide("Abort", NEW, name=f"abort-{place.name}")
     assert code == 201, said
-    until("everybody gets stable", lambda: place.crowd() == {OLD: 24}, 15)
+    until("everybody gets stable", lambda: place.crowd() == {OLD: 24})
     done = place.in_state("Done", NEW)
     assert done["status"]["outcome"] == "Aborted"
     assert place.crowd(60) == {OLD: 60}

@@ -184,9 +184,9 @@ def test_an_abort_is_never_lost(product: Product, proxy: FaultProxy, url: str, s
             operator.spawn()
         return bool(place.status(NEW)["state"] == "Done") and place.crowd() == {OLD: 24}
 
-    until("everybody gets stable", is_stable, 120)
+    until("everybody gets stable", is_stable, 240)
     assert killer.kills == 3
-    until("ready", operator.is_ready, 60)
+    until("ready", operator.is_ready)
     assert place.status(NEW)["outcome"] == "Aborted"
     assert [one["result"] for one in place.status(NEW)["decisions"]] == ["Applied"]
 
@@ -201,8 +201,8 @@ def test_a_flaky_api_server_does_not_hold_a_deletion(product: Product, proxy: Fa
         Rule(faults.conflict(), verb=WRITES, resource=OURS, when=faults.chance(0.3, 3)),
     )
     assert product.admin.delete("agentworkflows", NAMESPACE, place.name) in {200, 202}
-    until("it is gone", lambda: product.admin.find("agentworkflows", NAMESPACE, place.name) is None, 60)
-    until("nothing is left", lambda: left(place) == [], 30)
+    until("it is gone", lambda: product.admin.find("agentworkflows", NAMESPACE, place.name) is None)
+    until("nothing is left", lambda: left(place) == [])
 
 
 def test_the_system_namespace_holds_what_it_held(product: Product) -> None:

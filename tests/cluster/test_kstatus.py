@@ -63,7 +63,7 @@ def oracle() -> Path:
 
 def kstatus(item: Json) -> str:
     done = subprocess.run(
-        [oracle()], input=json.dumps(item), capture_output=True, text=True, check=False, timeout=30
+        [oracle()], input=json.dumps(item), capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[0]

@@ -57,8 +57,8 @@ def decided_while_stopped(product: Product, place: Place, action: str, count: in
     old, before = leader(product), lease(product)["leaseTransitions"]
     old.signal(signal.SIGSTOP)
     try:
-        until("the other leads", lambda: leader(product) is not old, 60)
-        code, said = until("admitted", lambda: admitted(place, action, count), 30)
+        until("the other leads", lambda: leader(product) is not old)
+        code, said = until("admitted", lambda: admitted(place, action, count))
         assert code == 201, said
         until("it is read", lambda: len(place.status(NEW).get("decisions", [])) == count)
     finally:
@@ -96,7 +96,7 @@ def test_both_serve_admission_and_only_one_writes(product: Product, url: str) ->
     leading = leader(product)
     assert leading is not follower
     assert leading.stop() == 0
-    until("the other leads", lambda: leader(product) is follower, 30)
+    until("the other leads", lambda: leader(product) is follower)
     code, said = place.decide("Abort", NEW, name="both")
     assert code == 201, said
     place.in_state("Done", NEW)

@@ -74,7 +74,7 @@ def test_twenty_restarts_neither_shorten_a_stage_nor_repeat_it(product: Product,
         status = place.status(NEW)
         if status["state"] == "Canary":
             assert status["stageStartedAt"] == started
-    until("ready", operator.is_ready, 60)
+    until("ready", operator.is_ready)
     done = place.reach("Done", NEW, 120)
     first, *rest = done["status"]["history"]
     assert first["startedAt"] == started

@@ -61,7 +61,7 @@ def entries(cluster: ControlPlane, url: str, tmp_path_factory: pytest.TempPathFa
     after = cluster.audit_position()
     with running(cluster, tmp_path_factory.mktemp("rights") / "p", operators=2) as product:
         lived(product, url)
-        until("runs are kept for as long as workflows say", lambda: retained(cluster, after), 60)
+        until("runs are kept for as long as workflows say", lambda: retained(cluster, after))
     return cluster.audit(after)
 
 
@@ -122,7 +122,7 @@ def read_runs(product: Product) -> None:
     header = {"Authorization": f"Bearer {product.plane.token(NAMESPACE, 'reader')}"}
 
     def stored() -> list[Json]:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=header), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=header), timeout=60) as answer:
             found: list[Json] = json.load(answer)["items"]
         return found
 

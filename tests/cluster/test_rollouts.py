@@ -82,12 +82,12 @@ def test_deletion_returns_traffic_first_and_leaves_nothing(product: Product, url
         seen.append((state, place.ask("somebody"), place.status(NEW)["state"]))
         return product.admin.find("agentworkflows", NAMESPACE, place.name) is None
 
-    until("the workflow is gone", is_gone, 30)
+    until("the workflow is gone", is_gone)
     over = [answer for state, answer, _ in seen if state in {"Done", None}]
     assert NEW not in over, "the rollout is over when no user meets the candidate any more"
     unanswered = [state for _, answer, state in seen if answer is None]
     assert set(unanswered) <= {"Done", None}, "users are answered until traffic is back"
-    until("nothing is left", lambda: left(place) == [], 30)
+    until("nothing is left", lambda: left(place) == [])
 
 
 def left(place: Place) -> list[str]:

@@ -139,7 +139,7 @@ def test_without_the_gateway_api_people_are_told_what_is_missing_and_workflows_c
             assert "does not serve httproutes.gateway.networking.k8s.io" in place.message("Stalled")
             assert shop.admin.delete("agentworkflows", NAMESPACE, place.name) in {200, 202}
         for place in (settled, moving):
-            until("the workflow is gone", partial(is_gone, place), 60)
+            until("the workflow is gone", partial(is_gone, place))
             until("nothing is left", partial(is_left_nothing, place))
 
 

@@ -1,6 +1,7 @@
 """Processes in groups of their own that end when we stop them, or die."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -99,11 +100,16 @@ def until_ready(what: str, processes: Processes, is_ready: Callable[[], bool], s
         time.sleep(0.05)
 
 
+_SERVERS = range(15_000, 32_000)
+"""Below the ports that clients are given: a process that is started anew finds its own still free."""
+
+
 def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """A port that nobody listens on just now, and that no client is given meanwhile."""
+    while True:
+        port = secrets.choice(_SERVERS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

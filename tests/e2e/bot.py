@@ -111,7 +111,7 @@ def say(up: Up, run_id: str, outcome: str) -> None:
 
 
 def _post(up: Up, path: str, body: Any) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=60)
     try:
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         answer = connection.getresponse()

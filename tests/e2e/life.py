@@ -86,7 +86,7 @@ def stored(up: Up, kind: str = "WorkflowRollout") -> list[Json]:
     """Objects as they are on disk, whether `up` runs or not."""
     if not up.state.resources.exists():
         return []
-    base = sqlite3.connect(f"file:{up.state.resources}?mode=ro", uri=True, timeout=5.0)
+    base = sqlite3.connect(f"file:{up.state.resources}?mode=ro", uri=True, timeout=60)
     try:
         return [
             orjson.loads(row[0]) for row in base.execute("SELECT body FROM objects WHERE kind=?", (kind,))
@@ -95,9 +95,9 @@ def stored(up: Up, kind: str = "WorkflowRollout") -> list[Json]:
         base.close()
 
 
-def kill_when(up: Up, is_due: Callable[[list[Json]], bool], seconds: float = 20.0) -> None:
+def kill_when(up: Up, is_due: Callable[[list[Json]], bool], seconds: float = 90.0) -> None:
     """kill -9 in the very moment in which the rollouts on disk are as wished: nothing after that commit is done."""
-    base = sqlite3.connect(f"file:{up.state.resources}?mode=ro", uri=True, timeout=5.0)
+    base = sqlite3.connect(f"file:{up.state.resources}?mode=ro", uri=True, timeout=60)
     deadline = time.monotonic() + seconds
     try:
         while True:
@@ -120,10 +120,10 @@ BEGIN SELECT RAISE(ABORT, 'a test keeps it Pending'); END
 @contextmanager
 def kept_pending(up: Up) -> Iterator[None]:
     """No rollout can start: Pending lasts a moment, too short to meet it surely."""
-    with closing(sqlite3.connect(up.state.resources, timeout=20)) as base:
+    with closing(sqlite3.connect(up.state.resources, timeout=60)) as base:
         base.execute(_NO_START)
     yield
-    with closing(sqlite3.connect(up.state.resources, timeout=20)) as base:
+    with closing(sqlite3.connect(up.state.resources, timeout=60)) as base:
         base.execute("DROP TRIGGER no_start")
 
 

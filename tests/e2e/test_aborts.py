@@ -16,8 +16,6 @@ from tests.operator.up import Up, component_server, until
 
 pytestmark = pytest.mark.e2e
 
-SOON = 10.0
-"""Seconds from the abort to the last answer of the candidate, at the most; far more than it takes."""
 STABLE, CANDIDATE = "1.0.0", "2.0.0"
 
 
@@ -39,11 +37,11 @@ def reach(up: Up, name: str, wanted: Callable[[Any], Any]) -> Any:
 
 
 def check_aborted(up: Up, name: str) -> None:
-    """The command says so, the rollout ends, and within `SOON` no user meets the candidate any more."""
+    """The command says so, the rollout ends, and soon no user meets the candidate any more."""
     code, said = cli(up, "abort", name, "--reason", "a test")
     assert code == 0, said
     assert "Applied" in said
-    until("everybody gets stable", lambda: crowd(up, name) == {STABLE: 24}, SOON)
+    until("everybody gets stable", lambda: crowd(up, name) == {STABLE: 24})
     done = in_state(up, "Done", CANDIDATE, name)
     assert done["status"]["outcome"] == "Aborted"
     assert crowd(up, name, 60) == {STABLE: 60}
@@ -108,7 +106,7 @@ def test_while_a_promotion_is_on_its_way(up: Up, url: str) -> None:
         assert state(up, "late")["outcome"] == "Promoted"
         code, said = cli(up, "abort", "late")
         assert code == 0, said
-        until("everybody gets stable", lambda: crowd(up, "late") == {STABLE: 24}, SOON)
+        until("everybody gets stable", lambda: crowd(up, "late") == {STABLE: 24})
         assert state(up, "late")["outcome"] == "Aborted"
     done = in_state(up, "Done", CANDIDATE, "late")
     assert done["status"]["outcome"] == "Aborted"
@@ -124,7 +122,7 @@ def test_after_a_promotion_it_says_what_takes_it_back(up: Up, url: str) -> None:
     assert "undo" in said
     assert crowd(up, "done") == {CANDIDATE: 24}
     assert cli(up, "undo", "done")[0] == 0
-    until("everybody gets the earlier one", lambda: crowd(up, "done") == {STABLE: 24}, SOON)
+    until("everybody gets the earlier one", lambda: crowd(up, "done") == {STABLE: 24})
 
 
 def test_twice_is_no_harm(up: Up, url: str) -> None:

@@ -70,7 +70,7 @@ def state(up: Up) -> str:
 def test_a_broken_file_of_record_is_told_at_the_start(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(GARBAGE)
     command = [sys.executable, "-c", START, str(tmp_path), "0", "1"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 6
     assert ended.stderr.startswith(f"error: {tmp_path / name} cannot be used as ")
     no_traceback(ended.stderr)

@@ -21,7 +21,7 @@ def post(body: bytes, headers: bytes = b"") -> bytes:
 
 def first_line(up: Up, data: bytes) -> bytes:
     """The status line that comes back; empty when the connection was closed or reset without one."""
-    with socket.create_connection(("127.0.0.1", up.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", up.port), timeout=60) as connection:
         try:
             connection.sendall(data)
             return connection.makefile("rb").readline().strip()
@@ -86,7 +86,7 @@ def test_odd_bytes_are_answered_and_the_next_user_is_served(served: Up, data: by
 
 def test_requests_in_one_packet_are_all_answered_in_order(served: Up) -> None:
     bodies = [json.dumps({"number": number}).encode() for number in range(20)]
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
         connection.sendall(b"".join(post(body) for body in bodies))
         answers = connection.makefile("rb")
         for number in range(20):
@@ -101,7 +101,7 @@ def test_a_thousand_unfinished_requests_stop_nobody(served: Up) -> None:
     waiting = []
     try:
         for _ in range(1_000):
-            waiting.append(socket.create_connection(("127.0.0.1", served.port), timeout=20))
+            waiting.append(socket.create_connection(("127.0.0.1", served.port), timeout=60))
             waiting[-1].sendall(b"POST /v1/work")
         assert ask(served, "echo", "next").code == 200
     finally:

@@ -104,7 +104,7 @@ def _settled(up: Up) -> list[Document]:
             mirrored = [one for one in found if one["serving"] and one["rollout"]]
             return units == len(mirrored) > 0
 
-    until("every unit is closed", is_settled, 60)
+    until("every unit is closed", is_settled)
     return found
 
 
@@ -375,4 +375,4 @@ def test_the_series_of_a_workflow_that_is_gone_vanish(
     assert prometheus.query(series, at=job.fresh())
     code, _ = up.api("DELETE", f"{BASE}/namespaces/default/agentworkflows/{bot.NAME}")
     assert code == 200
-    until("no series of it", lambda: prometheus.query(series, at=job.fresh()) == [], 60)
+    until("no series of it", lambda: prometheus.query(series, at=job.fresh()) == [])

@@ -98,7 +98,7 @@ def test_without_its_provider_a_stage_waits_and_is_held_at_the_deadline(up: Up, 
     up.apply(candidate(url, source, maxDurationSeconds=6))
     until("an error", lambda: outside(up).get("verdict") == "Error")
     assert status_of(up)["state"] == "Canary"
-    until("held", lambda: status_of(up).get("held"), 30.0)
+    until("held", lambda: status_of(up).get("held"))
     assert outside(up)["verdict"] == "Inconclusive"
     assert "not reached" in outside(up)["message"]
     assert status_of(up)["state"] == "Canary"

@@ -162,8 +162,8 @@ def test_a_candidate_that_breaks_is_aborted(
     candidate.how = "works"
     served(up, url, name)
     wanted = staged("2.0.0", candidate.url, name=name, needs={stage: life.NEVER})
-    wanted["spec"]["contract"] = {"sla": {"maxLatencyMs": 600}}
-    wanted["spec"]["components"][0]["sla"] = {"maxLatencyMs": 500}
+    wanted["spec"]["contract"] = {"sla": {"maxLatencyMs": 2_500}}
+    wanted["spec"]["components"][0]["sla"] = {"maxLatencyMs": 2_000}
     up.apply(wanted)
     reach(up, name, stage)
     candidate.how = how

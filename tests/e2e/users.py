@@ -22,7 +22,7 @@ class Answered:
 
 def ask(up: Up, workflow: str, session: str) -> Answered:
     """One run of one user."""
-    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=60)
     try:
         body = json.dumps({"session": session})
         connection.request(
@@ -54,12 +54,12 @@ def start_cli(up: Up, *words: str) -> subprocess.Popen[str]:
 def cli(up: Up, *words: str) -> tuple[int, str]:
     """Exit code and everything that was said."""
     process = start_cli(up, *words)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out + err
 
 
 def together(up: Up, *lines: tuple[str, ...]) -> list[tuple[int, str]]:
     """Command lines started in the same moment."""
     processes = [start_cli(up, *words) for words in lines]
-    said = [process.communicate(timeout=60) for process in processes]
+    said = [process.communicate(timeout=120) for process in processes]
     return [(process.returncode, out + err) for process, (out, err) in zip(processes, said, strict=True)]

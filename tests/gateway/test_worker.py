@@ -116,7 +116,7 @@ def test_what_cannot_be_served_is_a_problem_document(  # noqa: PLR0917 - a table
 
 
 def test_a_chunked_body_above_the_limit_is_refused(gate: WorkerProcess) -> None:
-    with socket.create_connection(("127.0.0.1", gate.port), timeout=20) as raw:
+    with socket.create_connection(("127.0.0.1", gate.port), timeout=60) as raw:
         raw.sendall(b"POST /v1/workflows/bot/runs HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
         for _ in range(17):
             raw.sendall(b"10000\r\n" + b"1" * 65536 + b"\r\n")
@@ -183,7 +183,7 @@ def test_a_client_that_leaves_does_not_lose_the_record(tmp_path: Path) -> None:
     with component_thread(slow) as server:
         write(tmp_path, stable_plan(spec_of(component(server.url))))
         with worker(tmp_path) as gate:
-            raw = socket.create_connection(("127.0.0.1", gate.port), timeout=20)
+            raw = socket.create_connection(("127.0.0.1", gate.port), timeout=60)
             raw.sendall(b"POST /v1/workflows/bot/runs HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
             wait_for(lambda: server.calls, "the component is called")
             raw.close()

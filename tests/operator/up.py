@@ -18,6 +18,7 @@ from typing import Any
 
 from sluicegate.operator.api.context import BASE
 from sluicegate.operator.local.state_dir import StateDir, UpFile, read_up
+from tests.controlplane.processes import free_port
 
 START = """
 import sys
@@ -29,7 +30,7 @@ sys.exit(run_local(LocalConfig(state_dir=Path(sys.argv[1]), gateway_port=int(sys
 """
 
 
-def until(what: str, condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+def until(what: str, condition: Callable[[], Any], seconds: float = 90.0) -> Any:
     """The first true answer; fails with `what` when there is none in time."""
     deadline = time.monotonic() + seconds
     while True:
@@ -49,12 +50,12 @@ def no_traceback(logs: str) -> None:
 
 class _Unix(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=10)
+        super().__init__("localhost", timeout=60)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
+        self.sock.settimeout(60)
         self.sock.connect(str(self._path))
 
 
@@ -63,7 +64,7 @@ class Up:
     """One state folder; started and killed as often as wished."""
 
     root: Path
-    port: int = 0
+    port: int = field(default_factory=free_port)
     workers: int = 1
     process: subprocess.Popen[bytes] | None = None
 
@@ -104,7 +105,7 @@ class Up:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(90)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -138,7 +139,7 @@ class Up:
 
 def run(port: int, body: Any, workflow: str = "echo") -> str | None:
     """One run of a user: its id when it was answered with 200, None otherwise."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         headers = {"Content-Type": "application/json"}
         connection.request("POST", f"/v1/workflows/{workflow}/runs", body=json.dumps(body), headers=headers)

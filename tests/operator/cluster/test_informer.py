@@ -58,7 +58,7 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item['kind']} {item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
-async def until(what: str, condition: Callable[[], Any], seconds: float = 30.0) -> None:
+async def until(what: str, condition: Callable[[], Any], seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not in {seconds:g} s: {what}"

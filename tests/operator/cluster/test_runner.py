@@ -69,7 +69,7 @@ def test_a_workflow_is_taken_up_and_a_stop_is_graceful(ruled: ControlPlane, prod
     one.start()
     until("it leads", lambda: leads(one), 60)
     ruled.apply(samples.workflow("first", namespace=NAMESPACE), user="carol")
-    item = until("it is taken up", lambda: taken_up(ruled, "first"), 30)
+    item = until("it is taken up", lambda: taken_up(ruled, "first"))
     status, annotations = item["status"], item["metadata"]["annotations"]
     assert status["epoch"] == holder(ruled)["leaseTransitions"]
     assert annotations["sluicegate.io/changed-by"] == "carol", "stamped by the webhook"
@@ -112,13 +112,13 @@ def test_a_changed_table_reaches_the_status_and_wakes_the_workflow_that_names_it
         (found,) = [one for one in held if one["type"] == "FallbackReady"] or [{"status": ""}]
         return found["status"] == "True" and version in found["message"]
 
-    until("the workflow has it", lambda: carried("1.0.0"), 30)
-    status = until("it is proved", lambda: status_of(ruled, "1.0.0"), 30)
+    until("the workflow has it", lambda: carried("1.0.0"))
+    status = until("it is proved", lambda: status_of(ruled, "1.0.0"))
     assert (status["observedGeneration"], status["epoch"]) == (1, holder(ruled)["leaseTransitions"])
     ruled.apply(rule_set("1.1.0", default={"text": "another"}), user="carol")
-    until("the new table wakes it", lambda: carried("1.1.0"), 30)
+    until("the new table wakes it", lambda: carried("1.1.0"))
     assert status_of(ruled, "1.1.0") is not None
-    until("its user is known", lambda: status_of(ruled, "1.1.0")["usedBy"] == ["care-bot"], 30)  # type: ignore[index]
+    until("its user is known", lambda: status_of(ruled, "1.1.0")["usedBy"] == ["care-bot"])  # type: ignore[index]
     back = rule_set("1.0.0", default={"text": "a third"})
     refused = ruled.kubectl(
         "apply", "--server-side", "-f", "-", user="carol", check=False, input=json.dumps(back)
@@ -144,7 +144,7 @@ def test_a_second_replica_serves_admission_and_follows_when_the_first_is_killed(
     until("the other leads", lambda: leads(two), product.lease_seconds * 3)
     assert holder(ruled)["leaseTransitions"] > before
     ruled.apply(samples.workflow("second", namespace=NAMESPACE), user="carol")
-    until("it is taken up", lambda: taken_up(ruled, "second"), 30)
+    until("it is taken up", lambda: taken_up(ruled, "second"))
     refused = ruled.kubectl(
         "create", "-f", "-", user="carol", check=False, input=json.dumps(_broken("third"))
     )
@@ -181,7 +181,7 @@ def test_probes_say_what_is_missing(ruled: ControlPlane, product: Product) -> No
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     command = [sys.executable, "-m", "sluicegate.operator", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ, check=False)
 
 
 def test_an_account_without_rights_is_told_every_one_of_them(ruled: ControlPlane) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import free_port
 from tests.operator.up import until
 
 SYSTEM = "sluicegate-system"
@@ -110,7 +111,7 @@ class Running:
     root: Path
     arguments: tuple[str, ...]
     process: subprocess.Popen[bytes] | None = None
-    port: int = 0
+    port: int = field(default_factory=free_port)
     metrics_port: int = 0
     environ: dict[str, str] = field(default_factory=dict)
 
@@ -166,7 +167,7 @@ class Running:
         self, method: str, path: str, body: bytes = b"", token: str | None = None, port: int | None = None
     ) -> tuple[int, Any]:
         """Status and decoded JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         try:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             connection.request(method, path, body, headers)

@@ -98,7 +98,7 @@ def place(operator: Operator) -> Iterator[str]:
 
 def ask(running: Running, namespace: str, workflow: str = "bot") -> tuple[int, str | None, Any]:
     """One run of a user: status, revision, answer. A connection that breaks is an OSError."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     try:
         path = f"/v1/namespaces/{namespace}/workflows/{workflow}/runs"
         connection.request("POST", path, json.dumps({"q": "hi"}), {"Content-Type": "application/json"})

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from sluicegate.operator.cluster.remote import LineageClient
 from sluicegate.operator.edge.shipper import Shipper
 from sluicegate.operator.lineage_server import config, runner
 from sluicegate.operator.loop.clock import HostClock
+from tests.controlplane.processes import free_port
 from tests.lineage import kill_loop
 from tests.lineage.kill_loop import drain, fork, kill
 
@@ -86,8 +86,7 @@ def stored(root: Path) -> int:
 
 def main(folder: Path, kubeconfig: str, token: str, kills: int, seed: int) -> None:
     chance, spool, root = seeded(seed), folder / "spool", folder / "lineage"
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = int(listener.getsockname()[1])
+    port = free_port()
     told, tell = os.pipe()
     acknowledged: list[str] = []
     starts: dict[str, Callable[[int], int]] = {
