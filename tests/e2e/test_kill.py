@@ -210,7 +210,8 @@ def test_a_killed_worker_loses_nothing_and_the_other_serves_on(tmp_path: Path) -
 
 def kill_one_worker(up: Up, users: Users) -> None:
     """One of two; the survivor answers before a new one listens, then there are two again."""
-    before = until("two of them", lambda: (now := life.workers(up)) if len(now) == 2 else None)
+    until("there are two", lambda: len(life.workers(up)) == 2)
+    before = life.workers(up)
     killed, survivor = sorted(before)
     answered = len(users.answered)
     until("busy", lambda: len(users.answered) > answered + 10)
