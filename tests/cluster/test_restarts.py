@@ -38,8 +38,15 @@ sys.exit(main())
 def ahead(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the seconds."""
     path = tmp_path_factory.mktemp("clock") / "ahead"
-    path.write_text("0")
+    step(path, 0)
     return path
+
+
+def step(ahead: Path, minutes: int) -> None:
+    """In one move: the operator reads it all the time."""
+    fresh = ahead.with_suffix(".new")
+    fresh.write_text(str(60 * minutes))
+    fresh.replace(ahead)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +102,7 @@ def test_a_step_of_the_clock_neither_skips_nor_repeats_a_stage(
     place.apply(staged(NEW, url, needs={"Shadow": 60}))
     place.reach("Shadow", NEW)
     before = place.status(NEW)
-    ahead.write_text(str(60 * minutes))
+    step(ahead, minutes)
     try:
         for _ in range(40):
             place.crowd(4)
@@ -104,7 +111,7 @@ def test_a_step_of_the_clock_neither_skips_nor_repeats_a_stage(
             assert not status.get("held")
             assert [one["stage"] for one in status["history"]] in (STAGES[:n] for n in range(1, 5))
     finally:
-        ahead.write_text("0")
+        step(ahead, 0)
     status = place.reach("Done", NEW, 120)["status"]
     assert (status["outcome"], status["attempt"]) == ("Promoted", 1)
     assert status["startedAt"] == before["startedAt"]
