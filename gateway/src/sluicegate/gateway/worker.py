@@ -227,7 +227,12 @@ async def _serve(config: WorkerConfig, bound: socket.socket, salt: bytes) -> int
         table=table, book=PlanBook(credentials=config.state / CREDENTIALS), worker=config.worker, spool=spool
     )
     kernel = Kernel(
-        client=client, monotonic=time.perf_counter, now=system.now, sleep=asyncio.sleep, jitter=system.jitter
+        client=client,
+        monotonic=time.perf_counter,
+        now=system.now,
+        sleep=asyncio.sleep,
+        jitter=system.jitter,
+        new_id=system.uuid7,
     )
     ledger = Ledger(config.state / "escalation.db")
     service = RunService(kernel=kernel, spool=spool, salt=salt, worker=config.worker, ledger=ledger)

@@ -13,13 +13,14 @@ from sluicegate.gateway.resilience.destinations import Destinations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """Ports of the engine. monotonic: seconds. jitter(limit): uniform in [0, limit)."""
+    """Ports of the engine. monotonic: seconds. jitter(limit): uniform in [0, limit). new_id: of a run."""
 
     client: HttpClient
     monotonic: Callable[[], float]
     now: Callable[[], datetime]
     sleep: Callable[[float], Awaitable[None]]
     jitter: Callable[[float], float]
+    new_id: Callable[[], str]
 
 
 @dataclass(slots=True, kw_only=True)
