@@ -24,10 +24,10 @@ def test_a_signal_stops_everything_that_was_started(tmp_path: Path, number: sign
     state = tmp_path / "s"
     command = [sys.executable, "-m", "sluicegate.console.main", "demo", "--state-dir", str(state)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as demo:
-        started = until(lambda: (state / "good.yaml").exists() or demo.poll() is not None, 60)
+        started = until(lambda: (state / "good.yaml").exists() or demo.poll() is not None, 180)
         before = processes(str(state))
         demo.send_signal(number)
-        said, _ = demo.communicate(timeout=60)
+        said, _ = demo.communicate(timeout=180)
     assert started
     assert demo.returncode == 130, said
     assert len(before) >= 3, before  # the demo, `up`, a gateway worker

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_demo_keeps_its_promises(folder: Path) -> None:
     done = subprocess.run(
-        COMMAND, cwd=ROOT, env=environment(folder), capture_output=True, text=True, timeout=600, check=False
+        COMMAND, cwd=ROOT, env=environment(folder), capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(folder.iterdir()) == []
@@ -52,10 +52,10 @@ def test_a_signal_stops_everything_that_was_started(folder: Path, number: signal
         stderr=subprocess.STDOUT,
         text=True,
     ) as demo:
-        until("processes", lambda: len(below(demo.pid)) >= 4 or demo.poll() is not None, 120)
+        until("processes", lambda: len(below(demo.pid)) >= 4 or demo.poll() is not None, 240)
         started = below(demo.pid)
         demo.send_signal(number)
-        said, _ = demo.communicate(timeout=60)
+        said, _ = demo.communicate(timeout=180)
     assert demo.returncode == 130, said
     assert len(started) >= 4
     assert [process for process in started if process.is_running()] == []

@@ -24,7 +24,7 @@ from sluicegate.console.traffic import Answer, BackgroundTraffic, Tally, support
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 NAMESPACE = "default"
-SECONDS = 200.0
+SECONDS = 400.0
 AFTER = 20  # runs asked after the end of a rollout
 
 # candidate -> the signal that must show it
@@ -100,7 +100,7 @@ def rolled_out(folder: Path) -> dict[str, Case]:
         rules = demo_files.rules()
         rules["metadata"]["namespace"] = NAMESPACE
         client.apply([rules, *(document(name, base) for name in RATES)])
-        assert until(lambda: healthy(client), 60), children.tail("up")
+        assert until(lambda: healthy(client), 180), children.tail("up")
         with ExitStack() as stack:
             for seed, (name, case) in enumerate(found.items()):
                 users = support_customers(seed)
@@ -113,7 +113,7 @@ def rolled_out(folder: Path) -> dict[str, Case]:
             for name, item in ended(client).items():
                 found[name].rollout = item
             children.check()
-            until(lambda: all(len(after(case)) >= AFTER for case in found.values() if case.rollout), 60)
+            until(lambda: all(len(after(case)) >= AFTER for case in found.values() if case.rollout), 180)
         for name, case in found.items():
             failed = demo_checks.failed_gates(case.rollout)
             runs = [run for gate in failed if gate["signal"] == BAD.get(name) for run in gate["runs"]]

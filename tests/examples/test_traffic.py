@@ -65,7 +65,7 @@ async def test_traffic_in_the_background_stops_when_told() -> None:
     endless = (Session(inputs=({"who": str(number)},)) for number in range(10**9))
     traffic = BackgroundTraffic(str(running.make_url("/runs")), endless, rate=500, seed=1)
     traffic.start()
-    await asyncio.wait_for(enough.wait(), 20)
+    await asyncio.wait_for(enough.wait(), 60)
     await asyncio.to_thread(traffic.stop)
     await asyncio.to_thread(traffic.stop)
     await running.close()

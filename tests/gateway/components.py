@@ -164,7 +164,7 @@ class Harness:
 
     async def settled(self) -> None:
         """Wait for all work after answers."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             await asyncio.gather(*self.afters)
 
     async def run_whole(self, value: Any, **more: Any) -> Response:

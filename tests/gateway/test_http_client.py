@@ -107,7 +107,7 @@ async def saying(said: bytes, *, stalls: bool) -> AsyncIterator[str]:
 
     async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 60)
 
 
 async def test_a_body_that_stalls_is_a_timeout(client: HttpClient) -> None:

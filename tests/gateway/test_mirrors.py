@@ -328,7 +328,7 @@ async def test_a_worker_that_stops_counts_its_mirrors_as_dropped() -> None:
         harness(_plan(old.url, new.url)) as gate,
     ):
         await gate.run({})
-        await asyncio.wait_for(called.wait(), 10)
+        await asyncio.wait_for(called.wait(), 60)
         gate.afters[0].cancel()
         with pytest.raises(asyncio.CancelledError):
             await gate.afters[0]
@@ -353,7 +353,7 @@ async def test_a_split_run_is_observed_although_its_reward_never_came() -> None:
         spec = spec_of(component(agent.url), component(judge.url, name="judge"), **more)
         async with harness(rolling(spec, spec | {"version": "2"}, TrafficMode.SPLIT)) as gate:
             await gate.run({})
-            await asyncio.wait_for(called.wait(), 10)
+            await asyncio.wait_for(called.wait(), 60)
             gate.afters[0].cancel()
             with pytest.raises(asyncio.CancelledError):
                 await gate.afters[0]
@@ -375,7 +375,7 @@ async def test_a_worker_that_stops_ends_mirrors_and_keeps_users() -> None:
         harness(_plan(old.url, new.url)) as gate,
     ):
         await gate.run({})
-        await asyncio.wait_for(called.wait(), 10)
+        await asyncio.wait_for(called.wait(), 60)
         gate.service.drop_mirrors()
         await gate.settled()
         assert (await gate.run_whole({})).status == 200

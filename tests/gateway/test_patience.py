@@ -43,7 +43,7 @@ async def said(port: int, *parts: bytes) -> bytes:
             for part in parts:
                 writer.write(part)
                 await writer.drain()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             with contextlib.suppress(ConnectionError):
                 return await reader.read()
             return b""
@@ -82,7 +82,7 @@ async def test_whole_requests_in_a_row_are_all_answered_and_an_idle_connection_s
     for _ in range(2):
         writer.write(WHOLE * 4)
         await writer.drain()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             for _ in range(4):
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
                 assert await reader.readexactly(2) == b"hi"

@@ -107,7 +107,7 @@ async def test_a_worker_compiles_in_another_thread(tmp_path: Path, monkeypatch: 
     watch = PlanWatch(table=PlanTable(tmp_path / "plans.db"), book=book, worker="w0", spool=spool)
     book.update([plan("bot", 2, NEW), plan("web", 2, NEW)])
     task = asyncio.ensure_future(worker._compile_on(watch))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while book.waiting:  # noqa: ASYNC110 - for another thread
             await asyncio.sleep(0.01)
     task.cancel()

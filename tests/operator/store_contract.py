@@ -26,7 +26,7 @@ def at(name: str) -> Ref:
 async def taken(changes: AsyncIterator[Change], count: int) -> list[tuple[ChangeType, str]]:
     """The next `count` changes."""
     found: list[tuple[ChangeType, str]] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(90):
         while len(found) < count:
             change = await anext(changes)
             found.append((change.type, change.item["metadata"]["name"]))

@@ -341,7 +341,7 @@ async def test_readiness_says_why_not(served: Served) -> None:
 
 async def lines(response: aiohttp.ClientResponse, count: int) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(90):
         while len(found) < count:
             line = (await response.content.readline()).strip()
             if line:

@@ -136,9 +136,9 @@ def worlds(file: Path, recording: Recording, folder: Path) -> World:
     with replaying(file) as base, Children(folder / "logs") as children:
         client = children.up(folder / "s")
         client.apply(everything(base, candidate=False))
-        assert until(lambda: is_stable(client), 60), children.tail("up")
+        assert until(lambda: is_stable(client), 180), children.tail("up")
         client.apply(everything(base, candidate=True))
-        assert until(lambda: is_mirroring(client), 60), children.tail("up")
+        assert until(lambda: is_mirroring(client), 180), children.tail("up")
         asyncio.run(send(client, recording, tallies))
         children.check()
         rollouts = listed(client)

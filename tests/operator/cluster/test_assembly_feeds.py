@@ -36,7 +36,7 @@ async def test_nobody_leads_before_the_gateways_at_home_are_known(monkeypatch: A
     listed = asyncio.Event()
     sink = TellingSink(lambda item, _: told.append(item["metadata"]["name"]))
     task = asyncio.ensure_future(follow_home(Api(), "system", sink, listed))  # type: ignore[arg-type]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         await listed.wait()
     assert told == ["gateway"]
     task.cancel()

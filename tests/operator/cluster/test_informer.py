@@ -69,7 +69,7 @@ async def until(what: str, condition: Callable[[], Any], seconds: float = 90.0) 
 async def following(informer: Informer) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.ensure_future(informer.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await informer.synced.wait()
         yield task
     finally:
@@ -228,7 +228,7 @@ async def test_a_stream_that_fails_for_good_ends_the_informer(installed: Control
         )
         proxy.plan(Rule(faults.error_event(500, "InternalError"), verb="watch"))
         with pytest.raises(Unavailable):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 await informer.run()
 
 

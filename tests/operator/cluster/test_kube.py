@@ -463,7 +463,7 @@ async def test_reads_and_reviews_pass_a_closed_fence(api: DynamicApi) -> None:
 async def seen(api: DynamicApi, after: str, count: int) -> list[Seen]:
     """Events, until there are `count` or the stream ends."""
     found: list[Seen] = []
-    async with asyncio.timeout(30), aclosing(api.watch(CONFIG_MAPS, PLACE, after=after)) as stream:
+    async with asyncio.timeout(90), aclosing(api.watch(CONFIG_MAPS, PLACE, after=after)) as stream:
         async for one in stream:
             found.append(one)
             if len(found) == count:
@@ -492,7 +492,7 @@ async def test_a_watch_of_labels_and_one_of_all_namespaces(api: DynamicApi) -> N
         item = config_map(a=label)
         item["metadata"]["labels"] = {"team": label}
         await api.create(CONFIG_MAPS, item, manager="tests")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         async with aclosing(api.watch(CONFIG_MAPS, labels={"team": "y"}, after=version)) as stream:
             first = await anext(stream)
     assert first.item is not None
@@ -539,7 +539,7 @@ async def test_a_silent_watch_ends(plane_: ControlPlane) -> None:
     config = KubeConfig(kubeconfig=plane_.kubeconfig())
     async with connect(config, Counted(), silence=0.3) as api:
         version = (await api.list(CONFIG_MAPS, PLACE)).version
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             assert [one async for one in api.watch(CONFIG_MAPS, PLACE, after=version)] == []
 
 

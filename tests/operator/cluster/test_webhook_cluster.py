@@ -136,7 +136,7 @@ class AtOnce:
         return getattr(self._api, name)
 
     async def create(self, *args: Any, **more: Any) -> dict[str, Any]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await self._start.wait()
         try:
             made = await self._api.create(*args, **more)

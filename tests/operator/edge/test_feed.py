@@ -69,7 +69,7 @@ async def followed(api: Api, folder: Path) -> tuple[list[str], PlanFeed]:
         on_written=lambda *_: None,
     )
     task = asyncio.ensure_future(feed.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         await asyncio.wait(
             {task, asyncio.ensure_future(api.told.wait())}, return_when=asyncio.FIRST_COMPLETED
         )
