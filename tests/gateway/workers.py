@@ -21,7 +21,7 @@ from sluicegate.contracts.routes import RoutePlan
 from sluicegate.gateway.plan_table import PlanTable
 from tests.gateway.components import Answer, ComponentServer, serving
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:
