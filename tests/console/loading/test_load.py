@@ -17,6 +17,7 @@ from sluicegate.contracts.sla import Measure
 from sluicegate.contracts.stages import Verdict
 from tests.console.loading.server import SERIAL_SECONDS, plan, scripts, serving, target, trial, tried
 
+pytestmark = pytest.mark.alone
 SETTINGS = {"timeout": 5.0, "think_time": 0.0, "max_in_flight": 10, "grace": 1.0}
 
 

@@ -64,7 +64,7 @@ async def shaky(proxy: FaultProxy, counted: Counted) -> AsyncIterator[DynamicApi
     """Through the proxy; 5 seconds for a call."""
     proxy.plan()
     path = proxy.account_kubeconfig(PLACE, "writer")
-    async with client(path, counted, seconds=5.0) as found:
+    async with client(path, counted, seconds=15.0) as found:
         yield found
     proxy.plan()
 
@@ -312,7 +312,7 @@ async def test_a_server_that_hangs_is_unavailable_after_the_deadline(
     proxy: FaultProxy, counted: Counted
 ) -> None:
     proxy.plan(Rule(faults.hang))
-    async with client(proxy.account_kubeconfig(PLACE, "writer"), counted, seconds=0.4) as api:
+    async with client(proxy.account_kubeconfig(PLACE, "writer"), counted, seconds=4.0) as api:
         with pytest.raises(Unavailable, match="no answer"):
             await api.list(CONFIG_MAPS, PLACE)
     assert len(counted.calls) >= 2, "a call that hangs leaves time for another"
@@ -323,7 +323,7 @@ async def test_nobody_listens(tmp_path: Path, plane_: ControlPlane) -> None:
     path = tmp_path / "kubeconfig"
     text = plane_.account_kubeconfig(PLACE, "writer").read_text()
     path.write_text(text.replace(f":{plane_.port}", ":9"))  # the discard port
-    async with client(path, seconds=0.3) as api:
+    async with client(path, seconds=3.0) as api:
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:9"):
             await api.list(CONFIG_MAPS, PLACE)
 

@@ -346,8 +346,8 @@ def test_a_plan_waits_for_its_workers(
             assert gateway.process is not None
             workers = psutil.Process(gateway.process.pid).children()
             assert len(workers) == 2
-            workers[0].suspend()
             began = time.monotonic()
+            workers[0].suspend()
             try:
                 operator.publish(both(server.url, place, 2))
                 waited = operator.programmed(place).version
