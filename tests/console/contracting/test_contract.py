@@ -242,6 +242,14 @@ def test_what_cannot_be_compared_is_never_clean(
     assert not Path("x").exists()
 
 
+@pytest.mark.parametrize("new", ["-", "git:main:flows/a.yaml"])
+def test_a_revision_without_a_path_takes_it_from_a_file_only(cli: Cli, repository: Path, new: str) -> None:
+    """What has no path would be new, and break nothing."""
+    said = cli("contract", "diff", "git:main", new)
+    assert (said.code, "a path is missing" in said.out) == (exits.REFUSED, True), said.out
+    assert "write git:main:workflow.yaml" in said.out
+
+
 @pytest.mark.parametrize("new", ["flows/a.yaml", "flows"])
 def test_an_old_version_that_would_be_refused_can_be_repaired_and_is_not_compared(
     cli: Cli, repository: Path, new: str

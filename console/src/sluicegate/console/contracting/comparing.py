@@ -68,7 +68,7 @@ def _of_git(text: str, beside: Sequence[str], *, recursive: bool) -> Loaded:
         wanted = _wanted(files, Path(given))
         kept = {file for file in wanted if any(_is_there(file, Path(given), one) for one in beside)}
         return _parsed(at, wanted, text, kept if beside else None)
-    if not beside or any(one.startswith(git.PREFIX) for one in beside):
+    if not all(map(_has_path, beside or (text,))):
         raise Refused((Problem(path=text, message="a path is missing", hint=f"write {text}:workflow.yaml"),))
     files, kept = (), set()
     for path in map(Path, beside):
@@ -78,6 +78,11 @@ def _of_git(text: str, beside: Sequence[str], *, recursive: bool) -> Loaded:
         kept |= {*renamed, *(file for file in found if file.is_file())}
         files += found + renamed
     return _parsed(at, files, text, kept)
+
+
+def _has_path(new: str) -> bool:
+    """Whether `new` says where its former version may be: another revision's path, and standard input, do not."""
+    return not new.startswith(git.PREFIX) and Path(new) != STDIN
 
 
 def _is_there(file: Path, given: Path, new: str) -> bool:
