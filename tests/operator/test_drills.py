@@ -187,6 +187,24 @@ async def test_without_runs_there_is_no_drill_and_one_becomes_overdue(tmp_path: 
     assert (await it.said(), len(it.told())) == (("False", "DrillOverdue"), 2)
 
 
+async def test_a_run_just_before_the_next_drill_is_reported_with_its_own(tmp_path: Path) -> None:
+    """Drills that follow each other without a pause, and nobody looked between the run and the next one."""
+    it = Drilled(tmp_path)
+    await it.start(schedule="*/10 * * * *")
+    await it.look("13:08")
+    it.rehearse(LinkOutcome.NO_RULE, "13:09")
+    await it.look("13:10")
+    report = (await it.status())["lastDrill"]
+    assert (report["startedAt"], report["runs"], report["answered"]) == ("2026-03-01T13:00:00Z", 1, 0)
+    assert await it.said() == ("False", "DrillFailed")
+    it.rehearse(LinkOutcome.ANSWERED, "13:11")
+    await it.look("13:11")
+    assert (await it.status())["lastDrill"]["endedAt"] == "2026-03-01T13:10:00Z"
+    await it.look("13:12")
+    await it.look("13:21")
+    assert await it.said() == ("True", "DrillPassed")
+
+
 async def test_a_drill_that_took_place_while_the_loop_was_away_is_reported_later(tmp_path: Path) -> None:
     it = Drilled(tmp_path)
     await it.start()

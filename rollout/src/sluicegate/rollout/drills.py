@@ -159,13 +159,17 @@ def _unreadable(drill: Drill) -> str:
 
 
 def _window(schedule: Schedule, report: DrillReport | None, now: datetime) -> Window | None:
-    """The drill that is not reported to its end, else the newest that has no report."""
+    """The drill that is not reported to its end, else one that ended a moment ago, else the newest; none that has a report."""
     if report is not None and report.ended_at is None:
         return schedule.window(report.started_at)
-    newest = schedule.newest(now)
-    if newest is None or (report is not None and report.started_at >= newest.opens):
-        return None
-    return newest
+    ended, newest = schedule.newest(now - GRACE), schedule.newest(now)
+    if ended is not None and now < ended.closes + GRACE and _is_new(ended, report):
+        return ended
+    return newest if newest is not None and _is_new(newest, report) else None
+
+
+def _is_new(window: Window, report: DrillReport | None) -> bool:
+    return report is None or report.started_at < window.opens
 
 
 def _report(found: DrillCounts, before: DrillReport | None, now: datetime) -> DrillReport | None:
